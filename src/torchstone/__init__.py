@@ -1,0 +1,1 @@
+"""torchstone tells whether data, a training run and a model are what they seem."""

@@ -1,0 +1,1 @@
+"""The nouns: what every other room speaks of."""

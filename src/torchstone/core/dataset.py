@@ -1,0 +1,65 @@
+"""Examples in columns: what every task, rule, split and engine reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ColumnKind = Literal["number", "category", "text", "image"]
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """N examples of one task, column by column.
+
+    ids: N stable names, the digest of the example's input (`#2`, `#3` … for exact repetitions).
+    where: N places for a person: `rose/12.jpg`, `train.csv:14`.
+    inputs: column name → N values. number: float64, NaN where missing; category and text: object array of
+        str, None where missing; image: object array of absolute paths.
+    kinds: column name → its kind, in the order in which the model reads the columns.
+    target: int64 [N] class index, uint8 [N, K] for several labels, float64 [N] for a number.
+    classes: the K class names in the order of the indices; empty for a number.
+    split: N strings of SPLITS.
+    groups: int64 [N]; examples with equal input share a number.
+    digest: SHA-256 over every byte that was read and over the labels and splits.
+    """
+
+    task: str
+    source: str
+    ids: np.ndarray
+    where: np.ndarray
+    inputs: Mapping[str, np.ndarray]
+    kinds: Mapping[str, ColumnKind]
+    target: np.ndarray
+    target_name: str
+    classes: Sequence[str]
+    split: np.ndarray
+    groups: np.ndarray
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def rows(self, split: Split) -> np.ndarray:
+        """The row numbers of one split, ascending, int64."""
+        import numpy as np
+
+        return np.flatnonzero(self.split == split)
+
+    def take(self, rows: np.ndarray) -> Dataset:
+        """The dataset of these rows alone; the digest stays that of the whole."""
+        return replace(
+            self,
+            ids=self.ids[rows],
+            where=self.where[rows],
+            inputs={name: column[rows] for name, column in self.inputs.items()},
+            target=self.target[rows],
+            split=self.split[rows],
+            groups=self.groups[rows],
+        )

@@ -1,0 +1,126 @@
+"""The recipe: what a user may fix; every field left out is planned and explained."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """A part of the recipe: unknown fields and loose types are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _named(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class Piece(BaseModel):
+    """A part by name with its options: `adamw`, or `{name: adamw, weight_decay: 0.1}`.
+
+    The options are checked against the part's own signature by the plan.
+    """
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+    name: str
+
+    def options(self) -> dict[str, Any]:
+        """The options that the user gave."""
+        return dict(self.model_extra or {})
+
+
+Named = Annotated[Piece, BeforeValidator(_named)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Shares(Section):
+    """Shares of train, validation and test; they add up to 1."""
+
+    train: Share = 0.7
+    validation: Share = 0.15
+    test: Share = 0.15
+
+
+class Data(Section):
+    """Where the examples are and what their columns mean."""
+
+    path: str
+    label: str | list[str] | None = None
+    features: list[str] | None = None
+    text: str | None = None
+    image: str | None = None
+    split_column: str | None = None
+    split: Shares | None = None
+    label_separator: str | None = None
+
+
+class Image(Section):
+    """How pictures reach the model; size in pixels, cache limit in GiB."""
+
+    size: Annotated[int, Field(ge=8, le=2048)] | None = None
+    augment: Named | None = None
+    cache_gib: Annotated[float, Field(ge=0)] | None = None
+
+
+class Text(Section):
+    """How texts become tokens; max_length in tokens."""
+
+    vocabulary: Annotated[int, Field(ge=16)] | None = None
+    max_length: Annotated[int, Field(ge=4)] | None = None
+    lowercase: bool | None = None
+
+
+class Checkpoint(Section):
+    """When the run is saved and how many checkpoints stay."""
+
+    every_steps: Count | None = None
+    every_minutes: Positive | None = None
+    keep: Count | None = None
+
+
+class Train(Section):
+    """How the loop runs. batch_size counts the examples of one optimizer step over all ranks and micro-batches."""
+
+    epochs: Count | None = None
+    batch_size: Count | None = None
+    accumulate: Count | None = None
+    precision: Literal["fp32", "bf16", "fp16"] | None = None
+    clip_norm: Annotated[float, Field(ge=0)] | None = None
+    patience: Annotated[int, Field(ge=0)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    deterministic: bool | None = None
+    workers: Annotated[int, Field(ge=0)] | None = None
+    threads: Annotated[int, Field(ge=0)] | None = None
+    device: str | None = None
+    eval_batch_size: Count | None = None
+    sample_every: Count | None = None
+
+
+class Rules(Section):
+    """Which rules judge: codes or families (`DAT`), and severities of single codes."""
+
+    ignore: list[str] = []
+    severity: dict[str, Literal["error", "warning", "advice"]] = {}
+
+
+class Recipe(Section):
+    """A run, as far as the user fixes it."""
+
+    version: Literal[1] = 1
+    task: str | None = None
+    metric: str | None = None
+    data: Data
+    image: Image = Image()
+    text: Text = Text()
+    model: Named | None = None
+    loss: Named | None = None
+    optimizer: Named | None = None
+    schedule: Named | None = None
+    averaging: Named | None = None
+    train: Train = Train()
+    checkpoint: Checkpoint = Checkpoint()
+    rules: Rules = Rules()

@@ -1,0 +1,1 @@
+"""The PyTorch engine; start reading at loop.py."""

@@ -1,0 +1,1 @@
+"""Losses: each returns (sum, weight)."""

@@ -1,0 +1,1 @@
+"""How the loop meets processes."""

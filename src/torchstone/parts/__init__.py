@@ -1,0 +1,1 @@
+"""Pure building pieces, one per file; numpy at most."""

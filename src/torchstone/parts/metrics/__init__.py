@@ -1,0 +1,1 @@
+"""Metrics over whole sets, from arrays and counts."""

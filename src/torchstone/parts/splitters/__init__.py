@@ -1,0 +1,1 @@
+"""Ways to divide examples into train, validation and test."""

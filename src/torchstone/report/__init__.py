@@ -1,0 +1,1 @@
+"""Shows, never decides."""

@@ -1,0 +1,1 @@
+"""Rules that look at a recipe and its plan."""

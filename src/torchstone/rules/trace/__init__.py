@@ -1,0 +1,1 @@
+"""Rules that look at the trace of a run."""

@@ -1,0 +1,1 @@
+"""Conformance checks for parts and rules, ours and others'."""
