@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 
 class Section(BaseModel):
-    """A part of the recipe: unknown fields and loose types are mistakes."""
+    """A part of the recipe: unknown fields and loose types are mistakes; an empty section is one without fields."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_no_fields(cls, value: Any) -> Any:
+        return {} if value is None else value
 
 
 def _named(value: Any) -> Any:
@@ -31,6 +37,9 @@ class Piece(BaseModel):
         return dict(self.model_extra or {})
 
 
+# The fields of a recipe that take a part.
+PIECES = ("model", "loss", "optimizer", "schedule", "averaging", "image.augment")
+
 Named = Annotated[Piece, BeforeValidator(_named)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
@@ -43,6 +52,15 @@ class Shares(Section):
     train: Share = 0.7
     validation: Share = 0.15
     test: Share = 0.15
+
+    @model_validator(mode="after")
+    def _add_up(self) -> Shares:
+        total = self.train + self.validation + self.test
+        if abs(total - 1) > 1e-6:
+            raise ValueError(f"train, validation and test add up to {total:g}; they must add up to 1")
+        if self.train == 0:
+            raise ValueError("train is 0; there must be something to learn from")
+        return self
 
 
 class Data(Section):
@@ -124,3 +142,13 @@ class Recipe(Section):
     train: Train = Train()
     checkpoint: Checkpoint = Checkpoint()
     rules: Rules = Rules()
+    _places: Mapping[str, str] = PrivateAttr(default_factory=dict)
+
+    def where(self, field: str) -> str:
+        """Where a dotted field was written, as errors say it: `torchstone.yaml:14 optimizer.lr`, else the field."""
+        return self._places.get(field, field)
+
+    def with_places(self, places: Mapping[str, str]) -> Recipe:
+        """The same recipe, knowing where its fields were written."""
+        self._places = places
+        return self

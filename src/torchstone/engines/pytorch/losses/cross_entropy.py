@@ -8,30 +8,61 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torchstone.engines.pytorch.losses import Loss
+from torchstone.core.errors import StoneError
+from torchstone.engines.pytorch.losses import Loss, full
+
+# torch ignores -100 unless told otherwise; a number that no target has makes it refuse every wrong index instead.
+_IGNORES_NONE = -(2**63)
 
 
 def cross_entropy(
-    *, label_smoothing: float = 0.0, class_weights: Sequence[float] | None = None, ignore_index: int = -100
+    *,
+    label_smoothing: float = 0.0,
+    class_weights: Sequence[float] | None = None,
+    ignore_index: int | None = None,
 ) -> Loss:
     """Negative log-likelihood of the right class, summed.
+
+    Takes logits [B, K, …] and int64 targets [B, …]. Raises StoneError for other shapes and for K below 2, where
+    the loss would be 0 whatever the model says.
 
     label_smoothing: share of the target spread evenly over all classes (Szegedy et al. 2016, section 7).
     class_weights: K numbers; the weight of a batch is then the sum of its targets' class weights, as in
         torch.nn.CrossEntropyLoss with reduction "mean".
-    ignore_index: targets with this value count neither in the sum nor in the weight.
+    ignore_index: targets with this value count neither in the sum nor in the weight; None: every target counts.
     """
-    weights = None if class_weights is None else torch.tensor(list(class_weights), dtype=torch.float32)
+    per_class = None if class_weights is None else torch.tensor(list(class_weights), dtype=torch.float32)
+    ignored = _IGNORES_NONE if ignore_index is None else ignore_index
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
-        per_class = None if weights is None else weights.to(device=logits.device, dtype=torch.float32)
+        nonlocal per_class
+        _check(logits, target)
+        logits = full(logits)
+        if per_class is not None and (per_class.device != logits.device or per_class.dtype != logits.dtype):
+            per_class = per_class.to(device=logits.device, dtype=logits.dtype)
         total = functional.cross_entropy(
-            logits.float(), target, weight=per_class, ignore_index=ignore_index,
-            reduction="sum", label_smoothing=label_smoothing,
+            logits, target, weight=per_class, ignore_index=ignored, reduction="sum", label_smoothing=label_smoothing
         )
-        counts = target != ignore_index
-        if per_class is None:
-            return total, counts.sum()
-        return total, (per_class[target.clamp(0, len(per_class) - 1)] * counts).sum()
+        return total, _weight(target, per_class, ignore_index)
 
     return loss
+
+
+def _weight(target: Tensor, per_class: Tensor | None, ignore_index: int | None) -> Tensor | float:
+    if ignore_index is None:
+        return float(target.numel()) if per_class is None else per_class[target].sum()
+    counts = target != ignore_index
+    return counts.sum() if per_class is None else per_class[target[counts]].sum()
+
+
+def _check(logits: Tensor, target: Tensor) -> None:
+    shape = logits.shape
+    if len(shape) != target.ndim + 1 or shape[0] != target.shape[0] or shape[2:] != target.shape[1:]:
+        raise StoneError(
+            f"the model gives {tuple(shape)}, the target has shape {tuple(target.shape)}; "
+            "cross-entropy needs one class index where the model gives K numbers on axis 1",
+            where="loss", fix="for several labels per example use binary_cross_entropy, for a number mse",
+        )
+    if shape[1] < 2:
+        raise StoneError("the model gives one number per example; cross-entropy of one class is always 0",
+                         where="loss", fix="give the model as many outputs as there are classes")

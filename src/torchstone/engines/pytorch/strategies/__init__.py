@@ -1,1 +1,50 @@
-"""How the loop meets processes."""
+"""How the loop meets processes: the only place that knows how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+
+class Strategy(Protocol):
+    """What a strategy offers; every call is made by all ranks, in the same order."""
+
+    rank: int
+    world: int
+    device: torch.device
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """The model on this rank's device, equal on all ranks."""
+        ...
+
+    def before_backward(self, is_last: bool) -> None:
+        """Announces a backward pass; gradients may travel only during the last one of a window."""
+        ...
+
+    def reduce_gradients(self) -> None:
+        """Afterwards every rank's gradients are the sum over ranks; None where no rank has one."""
+        ...
+
+    def sums(self, values: Sequence[float]) -> list[float]:
+        """Each value summed over ranks, in float64."""
+        ...
+
+    def gather(self, value: Tensor) -> list[Tensor]:
+        """The tensors of all ranks, in rank order; their first axes may differ in length."""
+        ...
+
+    def agreed_state(self, model: nn.Module) -> dict[str, Tensor]:
+        """The model's state with buffers that all ranks agree on: float ones averaged, others the largest."""
+        ...
+
+    def barrier(self) -> None:
+        """Returns when every rank has come here."""
+        ...
+
+    def close(self) -> None:
+        """Leaves the group of processes."""
+        ...

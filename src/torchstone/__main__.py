@@ -1,0 +1,7 @@
+"""`python -m torchstone` is `torchstone`."""
+
+import sys
+
+from torchstone.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,38 @@
+"""`torchstone plan`: what a training would do and why, without training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from torchstone.cli import options, show
+
+
+@click.command(name="plan")
+@click.argument("path", required=False, type=str)
+@options.data_options
+def command(path: str | None, **given: Any) -> int:
+    """Show what a training would do, each choice with its reason.
+
+    PATH is a recipe (.yaml) or data: a folder of pictures per class, or a .csv, .jsonl or .parquet file. Without it
+    the recipe is ./torchstone.yaml.
+    """
+    recipe, project = options.recipe_from(path, given)
+    from torchstone.flows.plan import make_plan
+
+    planned = make_plan(recipe, project=project, progress=show.reading(given["is_json"]))
+    if given["is_json"]:
+        show.answer(
+            {
+                "plan": planned.plan.to_rows(),
+                "dataset": {"digest": planned.look.dataset.digest, "n": len(planned.look.dataset)},
+                "findings": [finding.to_json() for finding in planned.findings],
+            }
+        )
+    else:
+        from torchstone.report.terminal import plan_rows, show_rows
+
+        show_rows(plan_rows(planned.plan, planned.findings))
+        click.echo("\nnext        torchstone train " + (path or ""))
+    return show.exit_code(planned.findings)

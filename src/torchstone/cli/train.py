@@ -1,0 +1,115 @@
+"""`torchstone train`: the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torchstone.cli import options, show
+from torchstone.cli.interrupt import Interrupt
+from torchstone.core.errors import StoneError
+from torchstone.core.event import Observer
+
+if TYPE_CHECKING:
+    from torchstone.core.dataset import Dataset
+    from torchstone.core.run import Run
+    from torchstone.flows.train import TrainResult
+
+
+@click.command(name="train")
+@click.argument("path", required=False, type=str)
+@click.option("--run", "run_name", metavar="NAME", help="The run's name; else one is made from task and time.")
+@click.option("--resume", metavar="NAME", help="Go on with a run that was interrupted, or extend a finished one.")
+@click.option("--deterministic", is_flag=True, help="Only algorithms that give the same bits each time.")
+@options.data_options
+def command(path: str | None, run_name: str | None, resume: str | None, **given: Any) -> int:
+    """Train on a folder, a file or a recipe.
+
+    PATH is data (a folder of pictures per class, or a .csv, .jsonl or .parquet file) or a recipe (.yaml). Without it
+    the recipe is ./torchstone.yaml. What is not said is planned, and printed with its reason.
+    """
+    is_quiet = given["is_json"] or not show.is_first_rank()
+    interrupt = Interrupt()
+    observers: list[Observer] = [interrupt, *([] if is_quiet else watchers())]
+    try:
+        result, dataset = run(path, run_name, resume, given, observers)
+    finally:
+        interrupt.release()
+    if show.is_first_rank():
+        if result.run is not None:
+            page(result.run, dataset)
+        tell(result, is_json=given["is_json"])
+    if interrupt.number:
+        return 128 + interrupt.number
+    return 1 if result.status in ("failed", "blocked") else show.exit_code(result.findings)
+
+
+def run(
+    path: str | None, run_name: str | None, resume: str | None, given: dict[str, Any], observers: Sequence[Observer]
+) -> tuple[TrainResult, Dataset | None]:
+    """A new run, or an old one that goes on; with the data, where it is at hand."""
+    if resume is not None:
+        return go_on(path, run_name, resume, given, observers), None
+    recipe, project = options.recipe_from(path, given)
+    from torchstone.flows.plan import make_plan
+    from torchstone.flows.train import train
+
+    planned = make_plan(recipe, project=project, progress=show.reading(given["is_json"]))
+    if not given["is_json"] and show.is_first_rank():
+        from torchstone.report.terminal import plan_rows, show_rows
+
+        show_rows(plan_rows(planned.plan, planned.findings))
+    result = train(recipe, project=project, run_name=run_name, observers=observers, planned=planned)
+    return result, planned.dataset
+
+
+def go_on(
+    path: str | None, run_name: str | None, name: str, given: dict[str, Any], observers: Sequence[Observer]
+) -> TrainResult:
+    """Resumes a run: its plan says what it reads, so that naming data or another run is a mistake."""
+    if run_name is not None or (path is not None and Path(path).suffix.lower() not in (".yaml", ".yml")):
+        other = f"--run {run_name}" if run_name is not None else path
+        fix = f"torchstone train --resume {name}"
+        raise StoneError(f"--resume {name} goes on with that run's own data; {other} has no place in it", fix=fix)
+    from torchstone.flows.train import resume
+
+    home = given["project"] or (Path(path).absolute().parent if path else Path.cwd())
+    return resume(name, project=home, overrides=options.overrides(given), observers=observers)
+
+
+def page(run: Run, dataset: Dataset | None) -> None:
+    """Writes report.html into the run's folder."""
+    from torchstone.report.page import data_of, write_page
+
+    write_page(run, dataset or data_of(run)[0])
+
+
+def watchers() -> list[Observer]:
+    """What a person sees while the run goes on."""
+    from torchstone.report.progress import progress_observer
+
+    return [progress_observer()]
+
+
+def tell(result: TrainResult, *, is_json: bool) -> None:
+    """Prints how a run ended and what one does next."""
+    name, folder = (result.run.name, str(result.run.folder)) if result.run else (None, None)
+    if is_json:
+        findings = [finding.to_json() for finding in result.findings]
+        show.answer({"run": name, "folder": folder, **result.result, "status": result.status, "findings": findings})
+        return
+    if result.run is None:
+        click.echo("blocked     nothing was trained: mend the findings of severity error above")
+        return
+    best = result.result.get("best")
+    if best:
+        metrics = " · ".join(f"{key} {value:.4g}" for key, value in best["metrics"].items() if value is not None)
+        click.echo(f"best        step {best['step']:,}: {metrics} on validation; test untouched")
+    click.echo(f"run         {folder}")
+    if result.status == "finished":
+        click.echo(f"next        torchstone evaluate {name} · {result.run.report}")
+    else:
+        click.echo(f"next        it is {result.status}; go on with: torchstone train --resume {name}")

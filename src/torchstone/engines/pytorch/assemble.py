@@ -1,0 +1,171 @@
+"""From a plan and a dataset to a job that is ready to run."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from torchstone.core import catalog
+from torchstone.core.dataset import Dataset, Split
+from torchstone.core.errors import StoneError
+from torchstone.core.plan import Plan
+from torchstone.core.task import Task
+from torchstone.engines.pytorch import groups, machine
+from torchstone.engines.pytorch.batch import Source
+from torchstone.engines.pytorch.feed import Feed
+from torchstone.engines.pytorch.job import Job, Validation
+from torchstone.engines.pytorch.memory import keep_freed_pages
+from torchstone.engines.pytorch.saver import Saver
+from torchstone.engines.pytorch.strategies import Strategy
+from torchstone.parts import metrics
+
+ROOM = "torchstone.engines.pytorch"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a job is assembled from. cache: the folder for decoded pictures, or None for none."""
+
+    plan: Plan
+    dataset: Dataset
+    task: Task
+    encoding: dict[str, Any]
+    cache: Path | None
+
+
+def fit_encoding(dataset: Dataset, plan: Plan, task: Task) -> dict[str, Any]:
+    """What the input encoding learns on the training rows: JSON values only."""
+    encoding: dict[str, Any] = _source_room(task).fit(dataset, plan)
+    return encoding
+
+
+def _source_room(task: Task) -> Any:
+    return importlib.import_module(f"{ROOM}.sources.{task.modality}")
+
+
+def open_source(setting: Setting) -> Source:
+    """The examples as batches."""
+    room = _source_room(setting.task)
+    extra = {"cache_folder": setting.cache} if setting.task.modality == "image" else {}
+    source: Source = room.open_source(setting.dataset, setting.encoding, setting.plan, **extra)
+    return source
+
+
+def build_model(setting: Setting) -> nn.Module:
+    """The model with its first weights; raises StoneError where an option does not fit the data."""
+    num_outputs = 1 if setting.task.target == "number" else len(setting.dataset.classes)
+    shape = _source_room(setting.task).shape(setting.encoding, num_outputs)
+    part = catalog.find(f"{ROOM}.models", setting.plan["model.name"])
+    try:
+        model: nn.Module = part(shape, **setting.plan.section("model.options"))
+    except (ValueError, AssertionError) as error:
+        name = setting.plan["model.name"]
+        raise StoneError(f"the model cannot be built: {error}", where=f"model {name}") from error
+    return model
+
+
+def start(plan: Plan) -> Strategy:
+    """Threads, memory, determinism, device and processes of this rank; call it once, before `assemble`."""
+    machine.set_up(plan["train.threads"], deterministic=plan["train.deterministic"])
+    keep_freed_pages()
+    device = machine.pick_device(plan["train.device"])
+    strategy: Strategy = catalog.find(f"{ROOM}.strategies", plan["train.strategy"])(device)
+    return strategy
+
+
+def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -> Job:
+    """The job of a plan; the same call on every rank."""
+    plan = setting.plan
+    seed = int(plan["train.seed"])
+    torch.manual_seed(seed)
+    model = strategy.wrap(build_model(setting))
+    optimizer, rates = _optimizer(plan, model)
+    source = open_source(setting)
+    averaging = plan.get("averaging.name")
+    job = Job(
+        model=model,
+        loss=_piece(plan, "loss"),
+        optimizer=optimizer,
+        schedule=catalog.find("torchstone.parts.schedules", plan["schedule.name"])(**plan.section("schedule.options")),
+        feed=_feed(setting, source, strategy),
+        epochs=int(plan["train.epochs"]),
+        strategy=strategy,
+        precision=catalog.find(f"{ROOM}.precisions", plan["train.precision"])(strategy.device),
+        validation=validation_of(setting, source, "validation"),
+        saver=saver,
+        average=catalog.find(f"{ROOM}.averaging", averaging)(model, **plan.section("averaging.options"))
+        if averaging
+        else None,
+        clip_norm=float(plan["train.clip_norm"]),
+        patience=int(plan["train.patience"]),
+        sample_every=int(plan["train.sample_every"]),
+        seed=seed,
+        names=lambda row: f"{setting.dataset.ids[row]} ({setting.dataset.where[row]})",
+        base_rates=rates,
+    )
+    # from here on the global generator serves dropout alone, and each rank draws its own
+    torch.manual_seed((seed + 1) * 1_000_003 + strategy.rank)
+    return job
+
+
+def _piece(plan: Plan, piece: str) -> Any:
+    options = plan.section(f"{piece}.options")
+    return catalog.find(f"{ROOM}.{'losses' if piece == 'loss' else piece}", plan[f"{piece}.name"])(**options)
+
+
+def _optimizer(plan: Plan, model: nn.Module) -> tuple[torch.optim.Optimizer, list[float]]:
+    options = plan.section("optimizer.options")
+    parameters, _ = groups.parameter_groups(model, weight_decay=options.get("weight_decay", 0.0))
+    optimizer: torch.optim.Optimizer = catalog.find(f"{ROOM}.optimizers", plan["optimizer.name"])(parameters, **options)
+    return optimizer, [float(group["lr"]) for group in optimizer.param_groups]
+
+
+def _feed(setting: Setting, source: Source, strategy: Strategy) -> Feed:
+    plan = setting.plan
+    rows = setting.dataset.rows("train")
+    return Feed(
+        source=source, rows=rows, batch_size=min(int(plan["train.batch_size"]), len(rows)),
+        seed=int(plan["train.seed"]), accumulate=int(plan["train.accumulate"]),
+        workers=int(plan["train.workers"]), rank=strategy.rank, world=strategy.world,
+    )  # fmt: skip
+
+
+def validation_of(setting: Setting, source: Source, split: Split) -> Validation | None:
+    """How a split is judged; None where it has no examples."""
+    rows = setting.dataset.rows(split)
+    if not len(rows):
+        return None
+    kind = setting.task.target
+    return Validation(
+        source=source,
+        rows=rows,
+        batch_size=int(setting.plan["train.eval_batch_size"]),
+        decode=decoder(setting),
+        target=setting.dataset.target[rows],
+        metrics={name: catalog.find("torchstone.parts.metrics", name) for name in metrics.metrics_for(kind)},
+        metric=setting.plan["metric"],
+        direction=metrics.direction(setting.plan["metric"]),
+    )
+
+
+def decoder(setting: Setting) -> Callable[[Tensor], np.ndarray]:
+    """logits [N, K] → probabilities [N, K]; for a number [N, 1] → the number in its own unit [N]."""
+    if setting.task.target == "single":
+        return lambda logits: torch.softmax(logits, dim=1).numpy()
+    if setting.task.target == "multi":
+        return lambda logits: torch.sigmoid(logits).numpy()
+    mean, std = setting.encoding["target_mean"], setting.encoding["target_std"]
+    return lambda logits: logits[:, 0].double().numpy() * std + mean
+
+
+def is_restarted() -> bool:
+    """Whether torchrun has started this process again after a rank died."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0

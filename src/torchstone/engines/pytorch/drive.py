@@ -1,0 +1,202 @@
+"""A job in its folder: restored if it was cut off, watched, recorded, and judged at the end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchstone.core import store
+from torchstone.core.dataset import Dataset
+from torchstone.core.errors import StoneError
+from torchstone.core.event import Event, Observer, Stop
+from torchstone.core.plan import Plan
+from torchstone.core.run import Run
+from torchstone.core.task import Task
+from torchstone.core.trace import TraceWriter
+from torchstone.engines.pytorch import checkpoint, snapshot
+from torchstone.engines.pytorch.assemble import Setting, assemble, fit_encoding, start
+from torchstone.engines.pytorch.job import Job
+from torchstone.engines.pytorch.judgement import write_predictions
+from torchstone.engines.pytorch.loop import fit
+from torchstone.engines.pytorch.progress import Progress
+from torchstone.engines.pytorch.saver import Saver
+
+
+def drive(
+    run: Run, plan: Plan, dataset: Dataset, task: Task, cache: Path, observers: Sequence[Observer], *,
+    resume: bool, notes: Sequence[str] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """Trains in the run's folder, on every rank; returns the content of result.json.
+
+    Raises StoneError where no checkpoint can be trusted, the disk is full, or another rank has died.
+    """
+    strategy = start(plan)
+    try:
+        setting = Setting(plan, dataset, task, _encoding(run, dataset, plan, task, strategy.rank == 0), cache)
+        strategy.barrier()  # the run's folder is made by rank 0
+        recorder = Recorder(run.trace) if strategy.rank == 0 else None
+        job = assemble(setting, strategy, _saver(run, plan, recorder))
+        progress = _restored(job, run, recorder, notes) if resume else Progress()
+        return _train(run, setting, job, progress, recorder, observers)
+    except RuntimeError as error:
+        raise _lost_rank(error) or error from error
+    finally:
+        strategy.close()
+
+
+def _train(
+    run: Run, setting: Setting, job: Job, progress: Progress, recorder: Recorder | None, observers: Sequence[Observer]
+) -> dict[str, Any]:
+    is_first = job.strategy.rank == 0
+    watchers: list[Observer] = [*observers, *([recorder] if recorder else [])] if is_first else []
+    with Interrupts() as interrupts:
+        started = {"total_steps": job.total_steps, "epochs": job.epochs, "steps_per_epoch": job.feed.windows_per_epoch}
+        for watcher in watchers:
+            watcher(Event("start", progress.step, {**started, "world": job.strategy.world}))
+        try:
+            fit(job, progress, [*watchers, interrupts])
+        except StoneError:
+            progress.status = "failed"
+            if recorder is not None:
+                recorder.close()
+                _write_result(run, progress, "an error ended the run")
+            raise
+    if recorder is not None:
+        recorder.close()
+    if progress.best is not None and job.validation is not None:
+        write_predictions(run, setting, job, is_first=is_first)
+    return _write_result(run, progress, interrupts.reason) if is_first else {"status": progress.status}
+
+
+def _write_result(run: Run, progress: Progress, reason: str | None) -> dict[str, Any]:
+    result = {
+        "status": progress.status, "steps": progress.step, "examples_seen": progress.examples_seen,
+        "best": progress.best, "last": progress.last, "reason": reason,
+    }  # fmt: skip
+    try:
+        store.write_json(run.result, result)
+    except StoneError:
+        if progress.status != "failed":  # the error that ended the run matters more than its record
+            raise
+    return json.loads(json.dumps(store.clean(result)))  # type: ignore[no-any-return]
+
+
+def _encoding(run: Run, dataset: Dataset, plan: Plan, task: Task, is_first: bool) -> dict[str, Any]:
+    path = run.encoding.with_suffix(".json")
+    if path.is_file():
+        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return stored
+    encoding = fit_encoding(dataset, plan, task)
+    if is_first:
+        store.write_json(path, encoding)
+    return encoding
+
+
+def _saver(run: Run, plan: Plan, recorder: Recorder | None) -> Saver:
+    checkpoint.sweep_leftovers(run.checkpoints)
+    return Saver(
+        run.checkpoints,
+        every_windows=int(plan["checkpoint.every_steps"] or 0),
+        every_s=60.0 * float(plan["checkpoint.every_minutes"] or 0),
+        keep=int(plan["checkpoint.keep"]),
+        mark=recorder.mark if recorder else lambda: 0,
+    )
+
+
+def _restored(job: Job, run: Run, recorder: Recorder | None, notes: Sequence[str]) -> Progress:
+    path, refused = checkpoint.newest(run.checkpoints)
+    told = [*notes, *(f"checkpoint {r.path.name} is not used: {r.reason}" for r in refused)]
+    if path is None:
+        if recorder is not None:
+            recorder.cut(0)
+            recorder.note(0, [*told, "no checkpoint was complete yet: the run starts again from its first step"])
+        return Progress()
+    content = checkpoint.read(path)
+    progress, more = snapshot.restore(job, content)
+    best = str(progress.extra.get("best_checkpoint", ""))
+    assert job.saver is not None
+    job.saver.resumed_from(path, best if (run.checkpoints / best).is_dir() else "")
+    if recorder is not None:
+        recorder.cut(int(content.state["trace_bytes"]))
+        recorder.note(progress.step, [*told, *more, f"resumed from {path.name}"])
+    return progress
+
+
+class Recorder:
+    """The observer that writes the trace: one row per event."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer = TraceWriter(path)
+
+    def __call__(self, event: Event) -> None:
+        row = {"event": event.kind, "step": event.step, "time": time.time()}
+        row.update(event.values)
+        self._writer.append(row)
+
+    def note(self, step: int, texts: Sequence[str]) -> None:
+        """Things worth knowing that are no numbers."""
+        for text in texts:
+            self(Event("note", step, {"text": text}))
+
+    def mark(self) -> int:
+        """The trace's length in bytes, after everything so far is in the file."""
+        self._writer.flush()
+        return self._path.stat().st_size
+
+    def cut(self, size: int) -> None:
+        """Drops what a cut-off run wrote after its checkpoint: it is written again."""
+        self._writer.close()
+        with store.plain_os_errors(self._path), open(self._path, "r+b") as file:
+            file.truncate(min(size, self._path.stat().st_size))
+        self._writer = TraceWriter(self._path)
+
+    def close(self) -> None:
+        """Everything is in the file."""
+        self._writer.close()
+
+
+class Interrupts:
+    """Ctrl-C and SIGTERM end the run after its step, with a checkpoint; a second Ctrl-C ends it at once."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._catch)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _catch(self, number: int, frame: FrameType | None) -> None:
+        if self.reason is not None:
+            raise KeyboardInterrupt
+        self.reason = f"interrupted by {signal.Signals(number).name}"
+
+    def __call__(self, event: Event) -> Stop | None:
+        return Stop(self.reason) if self.reason else None
+
+
+def _lost_rank(error: RuntimeError) -> StoneError | None:
+    """A dead or silent rank, told from other errors by what gloo and NCCL say of it."""
+    signs = ("connection closed by peer", "connection reset by peer", "timed out", "timeout", "nccl")
+    if not isinstance(error, torch.distributed.DistError) and not any(s in str(error).lower() for s in signs):
+        return None
+    return StoneError(
+        f"another rank has died or does not answer: {str(error).splitlines()[0][:200]}",
+        fix="start the ranks again with the same --run NAME; torchrun --max-restarts 3 does it by itself",
+    )

@@ -1,0 +1,108 @@
+"""Which examples make which optimizer step: a pure function of (seed, epoch), cut the same way for any world.
+
+A *window* is what one optimizer step sees: `batch_size` examples over all ranks. It is cut into one share per
+rank, and a share into micro-batches. The last window of an epoch may be shorter; no example is dropped or
+repeated, and a rank may then have nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from torchstone.engines.pytorch.batch import Batch, Source
+
+
+def epoch_order(num_examples: int, seed: int, epoch: int) -> np.ndarray:
+    """A permutation of 0 … num_examples-1, int64, that depends on nothing but its arguments."""
+    return np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(num_examples)
+
+
+def cut(rows: np.ndarray, pieces: int) -> list[np.ndarray]:
+    """`rows` in `pieces` runs whose lengths differ by at most one; trailing ones may be empty."""
+    if pieces == 1:
+        return [rows]
+    return np.array_split(rows, pieces)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The examples of one optimizer step: `rows` over all ranks, `batches` of this rank in order."""
+
+    index: int
+    rows: np.ndarray
+    batches: Sequence[Batch]
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Deals out the training rows of a source, epoch by epoch.
+
+    rows: the rows of the source that are for training. accumulate: micro-batches per window on each rank.
+    workers: processes that make batches ahead; only for a source that is heavy.
+    """
+
+    source: Source
+    rows: np.ndarray
+    batch_size: int
+    seed: int
+    accumulate: int = 1
+    workers: int = 0
+    rank: int = 0
+    world: int = 1
+
+    @property
+    def windows_per_epoch(self) -> int:
+        """Optimizer steps of one epoch."""
+        return -(-len(self.rows) // self.batch_size)
+
+    def window_rows(self, epoch: int, index: int) -> np.ndarray:
+        """The rows of one window over all ranks, for naming examples afterwards."""
+        order = self.rows[epoch_order(len(self.rows), self.seed, epoch)]
+        return order[index * self.batch_size : (index + 1) * self.batch_size]
+
+    def epoch(self, epoch: int, first: int = 0) -> Iterator[Window]:
+        """The windows of an epoch from window `first` on."""
+        order = self.rows[epoch_order(len(self.rows), self.seed, epoch)]
+        starts = range(first * self.batch_size, len(order), self.batch_size)
+        windows = [order[start : start + self.batch_size] for start in starts]
+        shares = [self._share(rows) for rows in windows]
+        batches = self._batches([part for share in shares for part in share], epoch)
+        for index, (rows, share) in enumerate(zip(windows, shares, strict=True), start=first):
+            yield Window(index, rows, [next(batches) for _ in share])
+
+    def _share(self, rows: np.ndarray) -> list[np.ndarray]:
+        mine = cut(rows, self.world)[self.rank]
+        return [part for part in cut(mine, self.accumulate) if len(part)]
+
+    def _batches(self, parts: list[np.ndarray], epoch: int) -> Iterator[Batch]:
+        if self.workers == 0 or not self.source.is_heavy or not parts:
+            return (self.source.batch(part, epoch) for part in parts)
+        return iter(
+            DataLoader(
+                _Parts(self.source, parts, epoch),
+                batch_size=None,
+                sampler=range(len(parts)),
+                num_workers=self.workers,
+                prefetch_factor=4,
+                # its own generator: the loader would draw its base seed from the one that dropout uses
+                generator=torch.Generator(),
+            )
+        )
+
+
+class _Parts(Dataset[Batch]):
+    """Micro-batches by number, for the worker processes of a DataLoader."""
+
+    def __init__(self, source: Source, parts: list[np.ndarray], epoch: int) -> None:
+        self.source, self.parts, self.epoch = source, parts, epoch
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, index: int) -> Batch:
+        return self.source.batch(self.parts[index], self.epoch)

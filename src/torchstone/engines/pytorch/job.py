@@ -1,0 +1,77 @@
+"""Everything a training needs, put together: what the loop is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    from torchstone.engines.pytorch.averaging.ema import Average
+    from torchstone.engines.pytorch.batch import Source
+    from torchstone.engines.pytorch.feed import Feed
+    from torchstone.engines.pytorch.losses import Loss
+    from torchstone.engines.pytorch.precisions import Precision
+    from torchstone.engines.pytorch.saver import Saver
+    from torchstone.engines.pytorch.strategies import Strategy
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How the run is judged: rows of a source, metrics by name, and the one that chooses.
+
+    decode: logits [N, K] float32 on the CPU → scores [N, K] or [N] (probabilities, or the number itself).
+    metrics: name → function of (scores, target).
+    """
+
+    source: Source
+    rows: np.ndarray
+    batch_size: int
+    decode: Callable[[torch.Tensor], np.ndarray]
+    target: np.ndarray
+    metrics: dict[str, Callable[[np.ndarray, np.ndarray], float]]
+    metric: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training, ready to run.
+
+    schedule: (step, total) → multiplier of each parameter group's own rate. clip_norm: 0 for none.
+    names: row → how a person finds that example. sample_every: steps between update-to-weight measurements.
+    patience: validations without a better metric after which the run ends; 0 for never.
+    """
+
+    model: nn.Module
+    loss: Loss
+    optimizer: torch.optim.Optimizer
+    schedule: Callable[[int, int], float]
+    feed: Feed
+    epochs: int
+    strategy: Strategy
+    precision: Precision
+    validation: Validation | None = None
+    saver: Saver | None = None
+    average: Average | None = None
+    clip_norm: float = 0.0
+    patience: int = 0
+    sample_every: int = 100
+    seed: int = 0
+    names: Callable[[int], str] = str
+    base_rates: Sequence[float] = field(default=())
+
+    @cached_property
+    def parameters(self) -> list[torch.Tensor]:
+        """The parameters that the optimizer updates, in its order."""
+        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+
+    @property
+    def total_steps(self) -> int:
+        """Optimizer steps of the whole run, when none is skipped."""
+        return self.epochs * self.feed.windows_per_epoch

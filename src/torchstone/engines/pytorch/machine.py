@@ -1,0 +1,120 @@
+"""What this machine offers a training, asked and not assumed."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+import torch
+
+from torchstone.core.errors import StoneError
+
+
+def machine_facts() -> dict[str, Any]:
+    """Device, cores, memory and ranks, as the plan reads them.
+
+    device: "cpu", "cuda", "mps", …; has_bf16: whether the device has units for it (on a CPU avx512_bf16 or AMX);
+    num_cores: those that this process may use; world: ranks of torchrun, local_world: those on this machine.
+    """
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return {
+        "device": accelerator.type if accelerator else "cpu",
+        "has_accelerator": accelerator is not None,
+        "accelerator": _accelerator_name(accelerator),
+        "num_accelerators": torch.accelerator.device_count() if accelerator else 0,
+        "has_bf16": _has_bf16(accelerator),
+        "num_cores": num_cores(),
+        "memory_gib": memory_gib(),
+        "world": int(os.environ.get("WORLD_SIZE", "1")),
+        "local_world": int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
+    }
+
+
+def num_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory_gib() -> float:
+    """Memory of the machine in GiB; 0 where it cannot be asked."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    except (ValueError, OSError, AttributeError):
+        return 0.0
+
+
+def _accelerator_name(accelerator: torch.device | None) -> str | None:
+    if accelerator is None:
+        return None
+    if accelerator.type == "cuda":
+        return torch.cuda.get_device_name()
+    return accelerator.type
+
+
+def _has_bf16(accelerator: torch.device | None) -> bool:
+    if accelerator is None:
+        return _cpu_flag("avx512_bf16") or _cpu_flag("amx_bf16")
+    if accelerator.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return False
+
+
+def _cpu_flag(flag: str) -> bool:
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            return any(line.startswith("flags") and flag in line.split() for line in file)
+    except OSError:
+        return False
+
+
+def pick_device(name: str) -> torch.device:
+    """The device of this rank; raises StoneError where the machine has none of that type."""
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise StoneError(f"'{name}' is no device", where="train.device", fix="use cpu, cuda or mps") from error
+    if device.type == "cpu":
+        return device
+    current = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if current is None or current.type != device.type:
+        has = current.type if current else "no accelerator"
+        raise StoneError(f"'{name}' is not here; this machine has {has}", where="train.device", fix="use cpu")
+    if device.index is None:
+        device = torch.device(device.type, int(os.environ.get("LOCAL_RANK", "0")))
+    torch.accelerator.set_device_index(device.index or 0)
+    return device
+
+
+def environment() -> dict[str, Any]:
+    """Versions and settings that the numbers of a run depend on."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda if torch.cuda.is_available() else None,
+        "threads": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        **machine_facts(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            return next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def set_up(threads: int, *, deterministic: bool) -> None:
+    """Threads and determinism of this process."""
+    if threads:
+        torch.set_num_threads(threads)
+    if deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.benchmark = False

@@ -1,0 +1,16 @@
+"""ResNet-50 of torchvision."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from torchstone.engines.pytorch.batch import Shape
+from torchstone.engines.pytorch.pretrained import build
+
+
+def resnet50(shape: Shape, *, weights: str | None = None) -> nn.Module:
+    """ResNet-50 (He et al. 2016, in the variant of torchvision): 25.6 million parameters, bottleneck blocks.
+
+    weights: None (from scratch), a local .safetensors or .pth file, or `hub`: see `pretrained.build`.
+    """
+    return build("resnet50", shape, weights)

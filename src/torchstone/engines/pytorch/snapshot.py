@@ -1,0 +1,139 @@
+"""A run's whole state as tensors and numbers, and back."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torchstone.core.errors import StoneError
+from torchstone.engines.pytorch.checkpoint import Content
+from torchstone.engines.pytorch.job import Job
+from torchstone.engines.pytorch.progress import Progress
+
+
+def take(job: Job, progress: Progress) -> Content:
+    """Copies everything to host memory; every rank calls it, rank 0's copy is the one to write."""
+    optimizer, numbers = _flatten(job.optimizer.state_dict())
+    tensors = {
+        "model": _copy(job.strategy.agreed_state(job.model)),
+        "optimizer": _copy(optimizer),
+        "ranks": _ranks(job),
+    }
+    if job.average is not None:
+        tensors["averaged"] = _copy(job.average.state())
+    state = {
+        "progress": progress.to_json(),
+        "optimizer": numbers,
+        "scaler": None if job.precision.scaler is None else job.precision.scaler.state_dict(),
+        "world": job.strategy.world,
+        "python_random": _python_state(),
+        "torch": torch.__version__,
+    }
+    return Content(tensors, state)
+
+
+def restore(job: Job, content: Content) -> tuple[Progress, list[str]]:
+    """Puts a checkpoint's content back into the job; returns where the run stands, and notes for the user."""
+    notes: list[str] = []
+    _load_model(job, content.tensors["model"])
+    job.optimizer.load_state_dict(_unflatten(content.tensors["optimizer"], content.state["optimizer"]))
+    if job.average is not None and "averaged" in content.tensors:
+        job.average.load(content.tensors["averaged"])
+    scaler = content.state["scaler"]
+    if job.precision.scaler is not None and scaler is not None:
+        job.precision.scaler.load_state_dict(scaler)
+    if content.state["world"] == job.strategy.world:
+        _load_ranks(job, content.tensors["ranks"])
+        _load_python_state(content.state["python_random"], content.tensors["ranks"])
+    else:
+        notes.append(
+            f"saved by {content.state['world']} ranks, resumed by {job.strategy.world}: examples keep their order, "
+            "dropout draws anew, so the weights will not equal those of the uninterrupted run"
+        )
+    if content.state["torch"] != torch.__version__:
+        notes.append(
+            f"saved with torch {content.state['torch']}, resumed with {torch.__version__}: rounding may differ"
+        )
+    return Progress.from_json(content.state["progress"]), notes
+
+
+def _copy(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in tensors.items()}
+
+
+def _load_model(job: Job, state: dict[str, Tensor]) -> None:
+    missing, unexpected = job.model.load_state_dict(state, strict=False)
+    if missing or unexpected:
+        raise StoneError(
+            f"the checkpoint does not fit the model: missing {missing[:5]}, unexpected {unexpected[:5]}",
+            fix="resume with the recipe that the run was started with",
+        )
+
+
+def _flatten(state: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    tensors, numbers = {}, {}
+    for index, values in state["state"].items():
+        for key, value in values.items():
+            if isinstance(value, Tensor):
+                tensors[f"{index}.{key}"] = value
+            else:
+                numbers[f"{index}.{key}"] = value
+    return tensors, {"numbers": numbers, "groups": state["param_groups"]}
+
+
+def _unflatten(tensors: dict[str, Tensor], saved: dict[str, Any]) -> dict[str, Any]:
+    state: dict[int, dict[str, Any]] = {}
+    for name, value in [*tensors.items(), *saved["numbers"].items()]:
+        index, _, key = name.partition(".")
+        state.setdefault(int(index), {})[key] = value
+    groups = [{k: tuple(v) if k == "betas" else v for k, v in group.items()} for group in saved["groups"]]
+    return {"state": state, "param_groups": groups}
+
+
+def _ranks(job: Job) -> dict[str, Tensor]:
+    """What differs between ranks: the generator that dropout draws from, and buffers such as BatchNorm's."""
+    gathered = {}
+    for name, value in [*_generators(job).items(), *job.model.named_buffers()]:
+        for rank, part in enumerate(job.strategy.gather(value.detach().reshape(-1))):
+            gathered[f"{rank}.{name}"] = part.to("cpu", copy=True)
+    numpy_state = np.random.get_state(legacy=False)
+    assert isinstance(numpy_state, dict)
+    gathered["numpy"] = torch.from_numpy(numpy_state["state"]["key"].astype(np.int64))
+    return gathered
+
+
+def _generators(job: Job) -> dict[str, Tensor]:
+    states = {"generator": torch.get_rng_state()}
+    if job.strategy.device.type == "cuda":
+        states["generator.cuda"] = torch.cuda.get_rng_state(job.strategy.device)
+    return states
+
+
+@torch.no_grad()
+def _load_ranks(job: Job, tensors: dict[str, Tensor]) -> None:
+    rank = job.strategy.rank
+    torch.set_rng_state(tensors[f"{rank}.generator"])
+    if f"{rank}.generator.cuda" in tensors and job.strategy.device.type == "cuda":
+        torch.cuda.set_rng_state(tensors[f"{rank}.generator.cuda"], job.strategy.device)
+    for name, buffer in job.model.named_buffers():
+        buffer.copy_(tensors[f"{rank}.{name}"].view(buffer.shape))
+
+
+def _python_state() -> dict[str, Any]:
+    """Python's and numpy's global generators: the parts here draw from neither, those of others may."""
+    version, numbers, gauss = random.getstate()
+    numpy_state = np.random.get_state(legacy=False)
+    assert isinstance(numpy_state, dict)
+    rest = {"pos": numpy_state["state"]["pos"], "has": numpy_state["has_gauss"], "gauss": numpy_state["gauss"]}
+    return {"version": version, "numbers": numbers, "gauss": gauss, "numpy": rest}
+
+
+def _load_python_state(saved: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    random.setstate((saved["version"], tuple(saved["numbers"]), saved["gauss"]))
+    rest = saved["numpy"]
+    key = tensors["numpy"].numpy().astype(np.uint32)
+    np.random.set_state(("MT19937", key, rest["pos"], rest["has"], rest["gauss"]))

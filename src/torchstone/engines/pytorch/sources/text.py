@@ -1,0 +1,140 @@
+"""Texts as rows of token numbers, padded to the longest of their batch.
+
+Legend of axes: N examples, B examples of a batch, T tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from torchstone.core.dataset import Dataset
+from torchstone.core.errors import StoneError, missing_extra
+from torchstone.core.plan import Plan
+from torchstone.engines.pytorch.batch import Batch, Shape
+from torchstone.engines.pytorch.targets import fit_target, target_tensor
+
+PADDING, UNKNOWN = "[PAD]", "[UNK]"  # numbers 0 and 1 of every vocabulary
+VOCABULARY = 8000  # where the plan names none
+LENGTH_QUANTILE = 0.99  # where the plan names no length: this share of the training texts stays whole
+LONGEST = 512  # and no text costs more than this many tokens
+ROUND = 4  # batches are padded to a multiple of this: fewer distinct shapes, at most 3 tokens of waste
+
+
+def fit(dataset: Dataset, plan: Plan) -> dict[str, Any]:
+    """A tokenizer trained on the training texts, and how many tokens of a text are kept.
+
+    Byte-pair encoding (Sennrich et al. 2016) within words after Unicode NFKC, lower-case unless
+    `text.lowercase` is false; at most `text.vocabulary` tokens, of which 0 pads and 1 stands for unseen
+    characters. `text.max_length` where the plan has it, else the 99th percentile of the training lengths,
+    at most 512; longer texts lose their end. The encoding says how many training texts do.
+    Raises StoneError where there is no text column or the package tokenizers is missing.
+    """
+    texts = _texts(dataset.take(dataset.rows("train")))
+    tokenizer = _train(texts, plan.get("text.vocabulary") or VOCABULARY, plan.get("text.lowercase") is not False)
+    _, lengths = _tokenize(tokenizer, texts, None)
+    max_length = plan.get("text.max_length") or _enough(lengths)
+    return {
+        "tokenizer": tokenizer.to_str(),
+        "vocabulary": tokenizer.get_vocab_size(),
+        "max_length": max_length,
+        "train_texts_cut": int((lengths > max_length).sum()),
+        **fit_target(dataset),
+    }
+
+
+def open_source(dataset: Dataset, encoding: dict[str, Any], plan: Plan) -> TextSource:
+    """All texts of `dataset`, tokenised once, ready to give batches."""
+    tokenizer = _library().Tokenizer.from_str(encoding["tokenizer"])
+    tokens, lengths = _tokenize(tokenizer, _texts(dataset), encoding["max_length"])
+    return TextSource(tokens, lengths, target_tensor(dataset, encoding))
+
+
+def shape(encoding: dict[str, Any], num_outputs: int) -> Shape:
+    """What a text model is built for."""
+    return Shape(num_outputs, vocabulary=encoding["vocabulary"], max_length=encoding["max_length"])
+
+
+class TextSource:
+    """N tokenised texts in one flat array; a batch is one gather."""
+
+    is_heavy = False
+
+    def __init__(self, tokens: np.ndarray, lengths: np.ndarray, target: torch.Tensor) -> None:
+        """tokens: int32, all texts one after the other; lengths: int64 [N]; target: one row per text."""
+        self._tokens = np.append(tokens, np.int32(0))
+        self._lengths = lengths
+        self._starts = np.cumsum(lengths) - lengths
+        self._target = target
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def batch(self, rows: np.ndarray, epoch: int | None) -> Batch:
+        """tokens_BT int64, T the longest of these rows rounded up to a multiple of 4, at least 4."""
+        lengths = self._lengths[rows]
+        width = max(-(-int(lengths.max(initial=0)) // ROUND), 1) * ROUND
+        steps = np.arange(width)
+        places_BT = self._starts[rows][:, None] + steps
+        tokens_BT = self._tokens.take(places_BT, mode="clip")
+        tokens_BT *= steps < lengths[:, None]
+        tokens = torch.from_numpy(tokens_BT.astype(np.int64))
+        return Batch((tokens,), self._target.index_select(0, torch.from_numpy(rows)), rows)
+
+
+def _library() -> Any:
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise missing_extra("tokenizers", "text", "reading text") from error
+    return tokenizers
+
+
+def _texts(dataset: Dataset) -> list[str]:
+    columns = [name for name, kind in dataset.kinds.items() if kind == "text"]
+    if not columns:
+        found = ", ".join(f"{name} ({kind})" for name, kind in dataset.kinds.items()) or "none"
+        raise StoneError(
+            f"there is no text column; found: {found}", where=dataset.source, fix="name it with --set data.text=COLUMN"
+        )
+    parts = [["" if text is None else str(text) for text in dataset.inputs[name]] for name in columns]
+    return parts[0] if len(parts) == 1 else ["\n".join(row) for row in zip(*parts, strict=True)]
+
+
+def _train(texts: Sequence[str], vocabulary: int, lowercase: bool) -> Any:
+    library = _library()
+    tokenizer = library.Tokenizer(library.models.BPE(unk_token=UNKNOWN))
+    steps = [library.normalizers.NFKC()] + [library.normalizers.Lowercase()] * lowercase
+    tokenizer.normalizer = library.normalizers.Sequence(steps)
+    tokenizer.pre_tokenizer = library.pre_tokenizers.Whitespace()
+    trainer = library.trainers.BpeTrainer(
+        vocab_size=vocabulary, special_tokens=[PADDING, UNKNOWN], show_progress=False, continuing_subword_prefix="##"
+    )
+    tokenizer.train_from_iterator(_chunks(texts), trainer)
+    return tokenizer
+
+
+def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(texts), 1000):
+        yield texts[start : start + 1000]
+
+
+def _tokenize(tokenizer: Any, texts: Sequence[str], max_length: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens of all texts in one int32 array, and the length of each, int64."""
+    flat: list[np.ndarray] = []
+    lengths: list[int] = []
+    for chunk in _chunks(texts):
+        for encoded in tokenizer.encode_batch_fast(chunk, add_special_tokens=False):
+            ids = encoded.ids if max_length is None else encoded.ids[:max_length]
+            flat.append(np.array(ids, dtype=np.int32))
+            lengths.append(len(ids))
+    joined = np.concatenate(flat) if flat else np.zeros(0, np.int32)
+    return joined, np.array(lengths, dtype=np.int64)
+
+
+def _enough(lengths: np.ndarray) -> int:
+    quantile = int(np.ceil(np.quantile(lengths, LENGTH_QUANTILE))) if len(lengths) else 1
+    return min(max(quantile, 4), LONGEST)

@@ -1,0 +1,214 @@
+"""One optimizer step: many micro-batches, one division, one look at the norm, one update or none."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchstone.engines.pytorch.feed import Window
+from torchstone.engines.pytorch.job import Job
+from torchstone.engines.pytorch.progress import Progress
+
+# Steps skipped in a row by the loss scaler before the run ends: from its first scale of 2^16 it is then at 2^-9,
+# so that no overflow is left that a smaller scale could cure.
+MAX_OVERFLOWS = 25
+
+
+@dataclass(frozen=True, slots=True)
+class NonFinite:
+    """A loss or gradient that is not a number; nothing was updated.
+
+    what: `loss`, `gradient` or `overflow`. culprits: rows of the window whose own loss or inputs are not finite.
+    """
+
+    what: str
+    value: float
+    culprits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step did: its ledger row, and what stopped it, if anything did."""
+
+    row: dict[str, Any]
+    problem: NonFinite | None = None
+
+
+def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Outcome:
+    """Trains on one window: forward and backward per micro-batch, then at most one update of the weights."""
+    started = time.perf_counter()
+    rates = set_rates(job, progress.step)
+    job.optimizer.zero_grad(set_to_none=True)
+
+    loss_sum, weight, examples = accumulate_gradients(job, window)
+    scaler = job.precision.scaler
+    if scaler is not None and any(p.grad is not None for p in job.parameters):
+        scaler.unscale_(job.optimizer)  # before the norm: a scaled norm would be clipped at the wrong length
+    norm = gradient_norm(job)
+    loss_sum, weight, norm = on_host(loss_sum, weight, norm)
+    loss_sum, weight, examples = job.strategy.sums([loss_sum, weight, examples])
+
+    # Each micro-batch was divided by the number of examples, to keep its size fit for fp16; the quotient of that
+    # number and the true total weight makes it the one division by the weight of the whole window over all ranks.
+    factor = len(window.rows) / weight if weight else 0.0
+    norm *= factor
+    loss = loss_sum / weight if weight else math.nan
+    row: dict[str, Any] = {
+        "epoch": progress.epoch, "examples": int(examples), "weight": weight,
+        "loss": loss if weight else None, "lr": rates[0], "scale": scaler.get_scale() if scaler else 1.0,
+        "skipped": None, "grad_norm": norm, "clipped_norm": norm, "update_ratio": None,
+        "wait_ms": wait_s * 1e3, "step_ms": 0.0,
+    }  # fmt: skip
+    problem = None
+    if not weight:
+        row["skipped"] = "no target counts"
+    elif not (math.isfinite(loss_sum) and math.isfinite(norm)):
+        problem = judge_overflow(job, window, progress, row)
+    else:
+        progress.overflows = 0
+        row["clipped_norm"] = scale_gradients(job, factor, norm)
+        row["update_ratio"] = update(job, progress)
+        progress.loss_sum += loss_sum
+        progress.weight_sum += weight
+    row["step_ms"] = (time.perf_counter() - started) * 1e3
+    return Outcome(row, problem)
+
+
+def set_rates(job: Job, step: int) -> list[float]:
+    """Writes the learning rate of optimizer step `step` into every group, and returns them."""
+    multiplier = job.schedule(step, job.total_steps)
+    rates = []
+    for group, rate in zip(job.optimizer.param_groups, job.base_rates, strict=True):
+        group["lr"] = rate * multiplier
+        rates.append(group["lr"])
+    return rates
+
+
+def accumulate_gradients(job: Job, window: Window) -> tuple[Tensor | float, Tensor | float, int]:
+    """Forward and backward of this rank's micro-batches; returns loss sum, weight and examples of this rank."""
+    loss_sum: Tensor | float = 0.0
+    weight: Tensor | float = 0.0
+    examples = 0
+    scaler, device = job.precision.scaler, job.strategy.device
+    last = len(window.batches) - 1
+    for index, batch in enumerate(window.batches):
+        inputs, target = batch.inputs, batch.target
+        if device.type != "cpu":
+            inputs = tuple(value.to(device, non_blocking=True) for value in inputs)
+            target = target.to(device, non_blocking=True)
+        with job.precision.autocast():
+            value, batch_weight = job.loss(job.model(*inputs), target)
+        job.strategy.before_backward(is_last=index == last)
+        scaled = value / len(window.rows)
+        (scaled if scaler is None else scaler.scale(scaled)).backward()
+        loss_sum = loss_sum + value.detach()
+        weight = weight + batch_weight
+        examples += len(batch.rows)
+    job.strategy.reduce_gradients()
+    return loss_sum, weight, examples
+
+
+def gradient_norm(job: Job) -> Tensor | float:
+    """The L2 norm over all gradients, in one pass."""
+    grads = [p.grad for p in job.parameters if p.grad is not None]
+    if not grads:
+        return 0.0
+    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+
+
+def on_host(*values: Tensor | float) -> tuple[float, ...]:
+    """The values as Python numbers, with one wait for the device at most."""
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    if tensors and tensors[0].device.type != "cpu":
+        numbers = iter(torch.stack([t.double() for t in tensors]).tolist())
+        return tuple(next(numbers) if isinstance(value, Tensor) else value for value in values)
+    return tuple(value.item() if isinstance(value, Tensor) else value for value in values)
+
+
+def scale_gradients(job: Job, factor: float, norm: float) -> float:
+    """Divides by the true weight and clips to `clip_norm`, in one multiplication; returns the norm after it."""
+    after = norm
+    if job.clip_norm and norm > job.clip_norm:
+        factor, after = factor * (job.clip_norm / norm), job.clip_norm
+    if factor != 1.0:
+        torch._foreach_mul_([p.grad for p in job.parameters if p.grad is not None], factor)
+    return after
+
+
+def update(job: Job, progress: Progress) -> float | None:
+    """The optimizer's step; on sampled steps the ratio of the update's norm to the weights' norm."""
+    parameters = job.parameters
+    is_sampled = progress.step % job.sample_every == 0
+    before = [p.detach().clone() for p in parameters] if is_sampled else []
+    scaler = job.precision.scaler
+    if scaler is None:
+        job.optimizer.step()
+    else:
+        scaler.step(job.optimizer)
+        scaler.update()
+    ratio = update_to_weight(before, parameters) if is_sampled else None
+    if job.average is not None:
+        job.average.update(progress.step)
+    progress.step += 1
+    return ratio
+
+
+@torch.no_grad()
+def update_to_weight(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
+    """‖new - old‖ / ‖old‖ over all weights; about 1e-3 is common (Karpathy, makemore part 3, 2022)."""
+    change = torch._foreach_sub([p.detach() for p in after], list(before))
+    moved = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(change)))
+    size = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(list(before))))
+    return float(moved / size) if float(size) else 0.0
+
+
+def judge_overflow(job: Job, window: Window, progress: Progress, row: dict[str, Any]) -> NonFinite | None:
+    """A non-finite loss or gradient: the scaler's business with fp16, unless the data or the model is at fault."""
+    scaler = job.precision.scaler
+    culprits = find_culprits(job, window)
+    what = "gradient" if row["loss"] is not None and math.isfinite(row["loss"]) else "loss"
+    row["skipped"] = f"non-finite {what}"
+    value = row["loss"] if what == "loss" else row["grad_norm"]
+    if scaler is None or culprits:
+        return NonFinite(what, value, culprits)
+    progress.overflows += 1
+    lower = {**scaler.state_dict(), "scale": scaler.get_scale() * scaler.get_backoff_factor(), "_growth_tracker": 0}
+    scaler.load_state_dict(lower)
+    scaler.update(lower["scale"])  # an explicit scale: it forgets the step that was not made
+    if progress.overflows >= MAX_OVERFLOWS:
+        return NonFinite("overflow", value, culprits)
+    return None
+
+
+@torch.no_grad()
+def find_culprits(job: Job, window: Window) -> tuple[int, ...]:
+    """The window's rows with a non-finite input or target, else those whose own output or loss is not finite.
+
+    Looked for on every rank with the weights as they are (nothing was updated), in evaluation mode, so that one
+    bad example does not spoil the others through BatchNorm.
+    """
+    from torchstone.engines.pytorch.scoring import in_eval_mode
+
+    bad_data, bad_output = [], []
+    with in_eval_mode(job.model):
+        for batch in window.batches:
+            tensors = [*(t for t in batch.inputs if t.is_floating_point()), batch.target.float()]
+            logits = job.model(*(t.to(job.strategy.device) for t in batch.inputs))
+            for index, row in enumerate(batch.rows.tolist()):
+                if not all(bool(t[index].isfinite().all()) for t in tensors):
+                    bad_data.append(row)
+                one, _ = job.loss(logits[index : index + 1], batch.target[index : index + 1].to(logits.device))
+                if not bool(logits[index].isfinite().all()) or not math.isfinite(float(one)):
+                    bad_output.append(row)
+    mine = torch.tensor(bad_data or bad_output, dtype=torch.int64)
+    has_bad_data = job.strategy.sums([len(bad_data)])[0] > 0
+    if has_bad_data and not bad_data:
+        mine = mine[:0]
+    found = torch.cat(job.strategy.gather(mine))
+    return tuple(int(row) for row in found)

@@ -1,0 +1,50 @@
+"""`evaluate`: the best checkpoint on a split, every example once, each metric with its interval."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import time
+from pathlib import Path
+from typing import Any, cast
+
+from torchstone.core.catalog import find
+from torchstone.core.dataset import Split
+from torchstone.core.run import Run
+from torchstone.core.trace import TraceWriter, read_trace
+from torchstone.flows import run_files
+from torchstone.flows.look import look
+from torchstone.flows.plan import Progress, task_of
+from torchstone.parts import intervals, metrics
+
+
+def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress | None = None) -> dict[str, Any]:
+    """{"run", "split", "n", "metrics": {name: {"value", "low", "high"}}, "looks": times this split was scored so far}.
+
+    The bounds are those of a 95 % interval. Raises StoneError where data or checkpoint have changed.
+    """
+    engine = importlib.import_module("torchstone.engines.pytorch.judgement")
+    assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
+    recipe, plan = run_files.stored_recipe(run), run_files.read_plan(run)
+    dataset = look(recipe.data, task=recipe.task, seed=recipe.train.seed or 0, progress=progress).dataset
+    run_files.check_same_data(run, dataset)
+    task = task_of(dataset)
+    encoding = json.loads(run.encoding.with_suffix(".json").read_text(encoding="utf-8"))
+    setting = assemble.Setting(plan, dataset, task, encoding, project / ".torchstone" / "cache")
+    result = engine.judge_split(run, setting, cast(Split, split))
+    target = dataset.target[result.rows]
+    values = {}
+    for name in metrics.metrics_for(task.target):
+        low, high = intervals.interval(name, result.scores, target)
+        values[name] = {"value": find("torchstone.parts.metrics", name)(result.scores, target), "low": low, "high": high}
+    answer = {"run": run.name, "split": split, "n": result.num, "metrics": values}
+    return {**answer, "looks": _count_look(run, split, answer)}
+
+
+def _count_look(run: Run, split: str, answer: dict[str, Any]) -> int:
+    """Records that a split was scored: a test set that is looked at often is a validation set."""
+    path = run.folder / "evaluations.jsonl"
+    writer = TraceWriter(path)
+    writer.append({"time": time.time(), **answer})
+    writer.close()
+    return sum(row["split"] == split for row in read_trace(path))

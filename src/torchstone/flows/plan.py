@@ -1,0 +1,170 @@
+"""`plan`: recipe, data and machine in; every value of the run out, with origin, reason and source."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torchstone.core import catalog
+from torchstone.core.dataset import Dataset
+from torchstone.core.errors import StoneError, StoneErrors
+from torchstone.core.finding import Finding
+from torchstone.core.piece_check import check_recipe_pieces
+from torchstone.core.plan import Choice, Plan
+from torchstone.core.recipe import PIECES, Recipe
+from torchstone.core.task import Task
+from torchstone.flows.facts import facts_of
+from torchstone.flows.judge import judge
+from torchstone.flows.look import Look, look
+from torchstone.parts import metrics
+from torchstone.parts.choices.run import choose_run
+
+Progress = Callable[[int, int, str], None]
+
+# Where the parts of each field live.
+FOLDERS = {
+    "model": "torchstone.engines.pytorch.models",
+    "loss": "torchstone.engines.pytorch.losses",
+    "optimizer": "torchstone.engines.pytorch.optimizers",
+    "schedule": "torchstone.parts.schedules",
+    "averaging": "torchstone.engines.pytorch.averaging",
+    "image.augment": "torchstone.engines.pytorch.transforms",
+}
+# Options that the engine works out itself, or that the plan shows under another field.
+HIDDEN = {("optimizer", "betas"), ("optimizer", "eps")}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan, the data that it is for, and what was found in both."""
+
+    recipe: Recipe
+    plan: Plan
+    look: Look
+    task: Task
+    findings: list[Finding]
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data as it was read."""
+        return self.look.dataset
+
+
+def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None) -> Planned:
+    """Looks at the data and the machine and fills in what the recipe leaves out.
+
+    Raises StoneError where the data or the recipe cannot be used.
+    """
+    check_recipe_pieces(recipe, FOLDERS)
+    seen = look(recipe.data, task=recipe.task, seed=recipe.train.seed or 0, progress=progress)
+    dataset = seen.dataset
+    task = task_of(dataset)
+    check_fit(recipe, task, dataset)
+    findings = [*seen.findings, *judge(dataset, "torchstone.rules.dataset", recipe.rules)]
+    facts = facts_of(dataset, task) | machine_facts()
+    facts["model"] = recipe.model.name if recipe.model else None
+    facts["is_small"] = task.modality == "table" or max(facts.get("median_height", 64), 0) <= 32
+    choices = {choice.field: choice for choice in [*seen.choices, *choose_run(task, facts)]}
+    choices |= {choice.field: choice for choice in _modality_choices(task, facts)}
+    return Planned(recipe, Plan(overlaid(recipe, choices)), seen, task, findings)
+
+
+def task_of(dataset: Dataset) -> Task:
+    """The task part of a dataset."""
+    task = catalog.find("torchstone.parts.tasks", dataset.task.replace("-", "_"))
+    assert isinstance(task, Task)
+    return task
+
+
+def machine_facts() -> dict[str, Any]:
+    """What the machine offers, asked of the engine."""
+    facts: dict[str, Any] = importlib.import_module("torchstone.engines.pytorch.machine").machine_facts()
+    return facts
+
+
+def _modality_choices(task: Task, facts: Mapping[str, Any]) -> list[Choice]:
+    module = importlib.import_module(f"torchstone.parts.choices.{task.modality}")
+    choices: list[Choice] = getattr(module, f"choose_{task.modality}")(facts)
+    return choices
+
+
+def check_fit(recipe: Recipe, task: Task, dataset: Dataset) -> None:
+    """Raises StoneErrors for fields that would have no effect, and for a metric that does not fit the task."""
+    errors = []
+    for section, modality in (("image", "image"), ("text", "text")):
+        given = getattr(recipe, section).model_dump(exclude_unset=True)
+        if given and task.modality != modality:
+            errors += [
+                StoneError(
+                    f"this has no effect: the task is {task.name}", where=recipe.where(f"{section}.{name}"),
+                    fix="remove the field",
+                )
+                for name in given
+            ]  # fmt: skip
+    known = [*metrics.metrics_for(task.target), "loss"]
+    if recipe.metric is not None and recipe.metric not in known:
+        errors.append(
+            StoneError(
+                f"found '{recipe.metric}'; {task.name} has {', '.join(known)}", where=recipe.where("metric"),
+            )
+        )  # fmt: skip
+    if errors:
+        raise StoneErrors(errors)
+
+
+def overlaid(recipe: Recipe, planned: Mapping[str, Choice]) -> dict[str, Choice]:
+    """The planned choices with the user's over them, and the defaults of each part's own options below both."""
+    choices = dict(planned)
+    given = recipe.model_dump(exclude_unset=True, exclude={"rules", "version"})
+    for piece in PIECES:
+        *sections, name = piece.split(".")
+        section: dict[str, Any] = given
+        for key in sections:
+            section = section.get(key, {})
+        _overlay_piece(recipe, choices, piece, section.pop(name, None))
+    for field, value in _leaves(given):
+        choices[field] = _user_choice(recipe, field, value, choices.get(field))
+    return choices
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    leaves: list[tuple[str, Any]] = []
+    for key, value in tree.items():
+        field = f"{prefix}{key}"
+        if isinstance(value, dict) and field != "data.split":
+            leaves += _leaves(value, field + ".")
+        else:
+            leaves.append((field, value))
+    return leaves
+
+
+def _user_choice(recipe: Recipe, field: str, value: Any, planned: Choice | None) -> Choice:
+    instead = f"; the plan's own choice: {planned.value} ({planned.reason})" if planned and planned.value != value else ""
+    return Choice(field, value, "user", f"{recipe.where(field.replace('.options.', '.'))}{instead}", source="")
+
+
+def _overlay_piece(recipe: Recipe, choices: dict[str, Choice], piece: str, given: Mapping[str, Any] | None) -> None:
+    """One part: the user's name and options, the planned options of the same part, its signature's defaults."""
+    options = dict(given or {})
+    name = options.pop("name", None)
+    planned = choices.get(f"{piece}.name")
+    if name is not None and (planned is None or planned.value != name):
+        for field in [f for f in choices if f.startswith(f"{piece}.options.")]:
+            del choices[field]
+        choices[f"{piece}.name"] = _user_choice(recipe, f"{piece}.name", name, planned)
+    elif name is not None and planned is not None:
+        choices[f"{piece}.name"] = Choice(f"{piece}.name", name, "user", recipe.where(piece), planned.source)
+    for option, value in options.items():
+        field = f"{piece}.options.{option}"
+        choices[field] = _user_choice(recipe, field, value, choices.get(field))
+    chosen = choices.get(f"{piece}.name")
+    if chosen is None or chosen.value is None:
+        return
+    for option in catalog.options(catalog.find(FOLDERS[piece], chosen.value)):
+        field = f"{piece}.options.{option.name}"
+        if option.default is not ... and (piece, option.name) not in HIDDEN:
+            value = list(option.default) if isinstance(option.default, tuple) else option.default
+            choices.setdefault(field, Choice(field, value, "default", f"the default of {chosen.value}", source=""))

@@ -1,0 +1,183 @@
+"""The files that a run begins with, and what a resumed run may change of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+from torchstone.core import store
+from torchstone.core.dataset import SPLITS, Dataset
+from torchstone.core.errors import StoneError, StoneErrors
+from torchstone.core.finding import Finding
+from torchstone.core.plan import Plan
+from torchstone.core.recipe import Recipe
+from torchstone.core.recipe_file import recipe_for
+from torchstone.core.run import Run
+from torchstone.core.trace import TraceWriter
+from torchstone.flows.plan import Planned
+
+# What a resumed run may be given anew: none of it changes a step that was already made.
+CHANGEABLE = ("train.epochs", "train.patience", "train.workers", "checkpoint.every_steps", "checkpoint.every_minutes",
+              "checkpoint.keep")  # fmt: skip
+PACKAGES = ("torchstone", "torch", "torchvision", "numpy", "safetensors", "tokenizers", "polars", "pillow",
+            "simplejpeg", "opencv-python-headless", "pydantic")  # fmt: skip
+
+
+def create(run: Run, planned: Planned, *, may_exist: bool = False) -> None:
+    """Makes the run's folder with recipe, plan, environment, data and findings.
+
+    Raises StoneError where the name is taken (unless `may_exist`, for ranks that were started again).
+    """
+    with store.plain_os_errors(run.folder):
+        run.folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            run.folder.mkdir(exist_ok=may_exist)
+        except FileExistsError:
+            raise StoneError(
+                f"there is a run called '{run.name}' already", where=str(run.folder),
+                fix=f"go on with it: torchstone train --resume {run.name}; or choose another --run NAME",
+            ) from None  # fmt: skip
+    recipe = planned.recipe.model_dump(exclude_unset=True)
+    store.write_json(run.folder / "recipe.json", recipe)
+    store.write_json(run.data, data_card(planned.dataset))
+    store.write_json(run.environment, environment(planned.plan))
+    store.write_text(run.findings, "")
+    add_findings(run, planned.findings)
+    write_plan(run, planned.plan)  # last: a folder with a plan is a run
+
+
+def write_plan(run: Run, plan: Plan) -> None:
+    """plan.yaml: one entry per field with value, origin, reason and source."""
+    import yaml
+
+    rows = {"version": 1, "choices": plan.to_rows()}
+    store.write_text(run.plan, yaml.safe_dump(rows, sort_keys=False, allow_unicode=True, width=110))
+
+
+def read_plan(run: Run) -> Plan:
+    """The plan of a run."""
+    import yaml
+
+    return Plan.from_rows(yaml.safe_load(run.plan.read_text(encoding="utf-8"))["choices"])
+
+
+def data_card(dataset: Dataset) -> dict[str, Any]:
+    """What a run's data was, for those who come later."""
+    return {
+        "digest": dataset.digest,
+        "source": dataset.source,
+        "task": dataset.task,
+        "target": dataset.target_name,
+        "classes": list(dataset.classes),
+        "columns": dict(dataset.kinds),
+        "counts": {split: len(dataset.rows(split)) for split in SPLITS},
+    }
+
+
+def environment(plan: Plan) -> dict[str, Any]:
+    """Packages, machine, git state, seed, threads."""
+    facts = import_module("torchstone.engines.pytorch.machine").environment()
+    return {
+        **facts,
+        "threads": plan["train.threads"],
+        "seed": plan["train.seed"],
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "git": git_state(Path.cwd()),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """Commit and number of changed files of the repository around `folder`; None outside one."""
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        return {"commit": commit, "num_changed": len(_git(folder, "status", "--porcelain").splitlines())}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10, check=True)
+    return done.stdout.strip()
+
+
+def add_findings(run: Run, findings: Iterable[Finding]) -> None:
+    """Appends to findings.jsonl."""
+    writer = TraceWriter(run.findings)
+    for finding in findings:
+        writer.append(finding.to_json())
+    writer.close()
+
+
+def has_checkpoint(run: Run) -> bool:
+    """Whether there is something to resume from."""
+    return run.plan.is_file() and any(run.checkpoints.glob("step-*/manifest.json"))
+
+
+def stored_recipe(run: Run) -> Recipe:
+    """The recipe that a run was started with."""
+    path = run.folder / "recipe.json"
+    try:
+        return Recipe.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoneError(f"the run's recipe cannot be read: {error}", where=str(path)) from error
+
+
+def check_same_data(run: Run, dataset: Dataset) -> None:
+    """Raises StoneError where the data is not, byte for byte, what the run was started with."""
+    expected = json.loads(run.data.read_text(encoding="utf-8"))["digest"]
+    if expected != dataset.digest:
+        raise StoneError(
+            f"the data has changed since run {run.name} was started: digest {dataset.digest[:12]}…, then "
+            f"{expected[:12]}…",
+            where=dataset.source,
+            fix="bring the old data back, or start a new run",
+        )
+
+
+def resumed_plan(run: Run, overrides: Sequence[str]) -> tuple[Plan, list[str]]:
+    """The stored plan with the overrides that a resumed run may have, and notes on what they do."""
+    plan, notes = read_plan(run), []
+    changed = recipe_for("", overrides=overrides).model_dump(exclude_unset=True, exclude={"data"})
+    fields = {f"{section}.{name}": v for section, values in changed.items() for name, v in _items(values)}
+    refused = [field for field in fields if field not in CHANGEABLE]
+    if refused:
+        raise StoneErrors([
+            StoneError(
+                f"a run that is resumed keeps its {field}; it may change {', '.join(CHANGEABLE)}",
+                where=f"--set {field}", fix="start a new run for another value",
+            ) for field in refused
+        ])  # fmt: skip
+    choices = dict(plan.choices)
+    for field, value in fields.items():
+        notes += _notes(field, choices[field].value, value, plan)
+        choices[field] = replace(choices[field], value=value, origin="user", reason="set when the run was resumed")
+    return Plan(choices), notes
+
+
+def _items(values: Any) -> list[tuple[str, Any]]:
+    return list(values.items()) if isinstance(values, dict) else [("", values)]
+
+
+def _notes(field: str, old: Any, new: Any, plan: Plan) -> list[str]:
+    if field != "train.epochs" or old == new:
+        return [f"{field}: {old} → {new}"]
+    schedule = plan["schedule.name"]
+    return [
+        f"train.epochs: {old} → {new}. The {schedule} schedule is stretched over {new} epochs: the steps to come follow "
+        f"the longer curve, those already made followed the one over {old}; the result is not that of a run planned "
+        f"with {new} epochs from the start"
+    ]

@@ -1,0 +1,115 @@
+"""`train`: a plan becomes a run; a run that was cut off goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torchstone.core.errors import StoneError
+from torchstone.core.event import Observer
+from torchstone.core.finding import Finding, has_errors
+from torchstone.core.recipe import Recipe
+from torchstone.core.run import Run, find_run, runs_folder
+from torchstone.core.trace import read_trace
+from torchstone.flows import run_files
+from torchstone.flows.judge import judge
+from torchstone.flows.plan import Planned, Progress, make_plan
+from torchstone.flows.run_lock import locked
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What became of a run.
+
+    status: finished, stopped (it can be resumed), failed, or blocked (findings of severity error stopped it before
+    the first step; then there is no run). result: the content of result.json.
+    """
+
+    run: Run | None
+    status: str
+    result: dict[str, Any] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def train(
+    recipe: Recipe, *, project: Path, run_name: str | None = None, observers: Sequence[Observer] = (),
+    progress: Progress | None = None, planned: Planned | None = None,
+) -> TrainResult:  # fmt: skip
+    """Plans (unless `planned` is given) and runs.
+
+    Under torchrun every rank calls it with the same `run_name`; after a restart of the ranks it resumes.
+    Raises StoneError for unusable data, recipe or place.
+    """
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world > 1 and run_name is None:
+        raise StoneError(
+            f"{world} ranks need to agree on the run's name: after a restart they find it by that",
+            fix="name it: torchrun … -m torchstone train DATA --run NAME",
+        )
+    if run_name is not None and is_restart() and run_files.has_checkpoint(Run(runs_folder(project) / run_name)):
+        return resume(run_name, project=project, observers=observers)
+    planned = planned or make_plan(recipe, project=project, progress=progress)
+    if has_errors(planned.findings):
+        return TrainResult(None, "blocked", {"status": "blocked"}, planned.findings)
+    run = Run(runs_folder(project) / (run_name or new_name(project)))
+    if int(os.environ.get("RANK", "0")) == 0:
+        run_files.create(run, planned, may_exist=is_restart())
+    return _run(run, planned, observers, project=project, is_resumed=False)
+
+
+def resume(
+    name: str | None, *, project: Path, overrides: Sequence[str] = (), observers: Sequence[Observer] = ()
+) -> TrainResult:
+    """Goes on with a run from its newest verified checkpoint.
+
+    overrides may change what does not change the steps already made: train.epochs, train.patience, train.workers,
+    checkpoint.*. Raises StoneError for any other, for changed data, and where no checkpoint can be trusted.
+    """
+    run = find_run(project, name)
+    recipe = run_files.stored_recipe(run)
+    planned = make_plan(recipe, project=project)
+    run_files.check_same_data(run, planned.dataset)
+    plan, notes = run_files.resumed_plan(run, overrides)
+    planned = Planned(recipe, plan, planned.look, planned.task, planned.findings)
+    if int(os.environ.get("RANK", "0")) == 0:
+        run_files.write_plan(run, plan)
+    return _run(run, planned, observers, project=project, is_resumed=True, notes=notes)
+
+
+def is_restart() -> bool:
+    """Whether torchrun has started this process again after a rank died."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+def new_name(project: Path) -> str:
+    """A name that no run of the project has: the time, and a number where two start in one second."""
+    stem = time.strftime("%Y%m%d-%H%M%S")
+    names = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
+    return next(name for name in names if not (runs_folder(project) / name).exists())
+
+
+def _run(
+    run: Run, planned: Planned, observers: Sequence[Observer], *, project: Path, is_resumed: bool,
+    notes: Sequence[str] = (),
+) -> TrainResult:  # fmt: skip
+    """The engine's part, on every rank; rank 0 alone holds the lock and writes."""
+    engine = importlib.import_module("torchstone.engines.pytorch.drive")
+    cache = project / ".torchstone" / "cache"
+    is_first = int(os.environ.get("RANK", "0")) == 0
+    setting = (planned.plan, planned.dataset, planned.task)
+    with locked(run, is_first):
+        result = engine.drive(run, *setting, cache, observers, resume=is_resumed, notes=notes)
+        found = judge_run(run, planned.recipe) if is_first else []
+    return TrainResult(run, result["status"], result, [*planned.findings, *found])
+
+
+def judge_run(run: Run, recipe: Recipe) -> list[Finding]:
+    """What the trace of a run shows; it is appended to findings.jsonl."""
+    found = judge(read_trace(run.trace), "torchstone.rules.trace", recipe.rules)
+    run_files.add_findings(run, found)
+    return found

@@ -1,0 +1,111 @@
+"""What every run needs, whatever its data: loss, optimizer, schedule, precision, workers, checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torchstone.core.plan import START, Choice
+from torchstone.core.task import Task
+
+ADAMW = "Loshchilov & Hutter 2019, Decoupled Weight Decay Regularization"
+COSINE = "Loshchilov & Hutter 2017, SGDR; warm-up: Goyal et al. 2017"
+OURS = "our measurement, 2026-12-01, torch 2.14.1"
+
+
+def choose_run(task: Task, facts: Mapping[str, Any]) -> list[Choice]:
+    """The choices that hold unless a modality's own say otherwise; facts as `flows.facts.facts_of` gives them."""
+    return [
+        Choice("metric", task.metric, "default", f"the usual measure of {task.name}"),
+        Choice("loss.name", task.loss, "derived", task.loss_reason, task.loss_source),
+        *_optimizer(),
+        *_length(facts),
+        *_machine(facts),
+        *_habits(),
+    ]
+
+
+def _optimizer() -> list[Choice]:
+    return [
+        Choice("optimizer.name", "adamw", "default", "works over a wide range of rates", ADAMW),
+        Choice("optimizer.options.lr", 1e-3, "default", "the usual start for adamw", START),
+        Choice(
+            "optimizer.options.weight_decay", 0.01, "default",
+            "decoupled decay of weight matrices; norms, biases and embeddings do not decay", ADAMW,
+        ),
+        Choice("schedule.name", "cosine", "default", "needs no step to be chosen and ends at a small rate", COSINE),
+        Choice("schedule.options.warmup", 0.05, "default", "the first steps of Adam are noisy: rise over 5 %", COSINE),
+        Choice("averaging.name", None, "default", "no average of the weights unless asked for"),
+    ]  # fmt: skip
+
+
+def _length(facts: Mapping[str, Any]) -> list[Choice]:
+    num = int(facts["num_train"])
+    batch = max(1, min(128, 1 << max(3, (num // 40).bit_length() - 1)))
+    return [
+        Choice(
+            "train.batch_size", min(batch, num), "derived",
+            f"{num:,} training examples: about 40 or more steps an epoch, at most 128 examples a step", START,
+        ),
+        Choice("train.epochs", 20, "default", "enough to see where the curve goes", START),
+        Choice("train.accumulate", 1, "default", "a batch of this size fits"),
+        Choice("train.clip_norm", 1.0, "default", "guards against single wild steps", "Pascanu et al. 2013"),
+        Choice("train.patience", 0, "default", "the cosine schedule ends the run; stopping early would cut it off"),
+    ]  # fmt: skip
+
+
+def _machine(facts: Mapping[str, Any]) -> list[Choice]:
+    device = str(facts["device"])
+    return [
+        Choice("train.device", device, "derived", f"found here: {facts.get('accelerator') or 'no accelerator'}"),
+        _precision(facts),
+        Choice(
+            "train.strategy", "ddp" if facts["world"] > 1 else "single", "derived",
+            f"{facts['world']} rank{'s' if facts['world'] > 1 else ''}",
+        ),
+        _threads(facts),
+        _workers(facts),
+    ]  # fmt: skip
+
+
+def _precision(facts: Mapping[str, Any]) -> Choice:
+    if facts["has_accelerator"] and facts["has_bf16"]:
+        return Choice(
+            "train.precision", "bf16", "derived", "the device has bf16; no loss scaling needed",
+            "Kalamkar et al. 2019, A Study of BFLOAT16", "a device without bf16: fp16 with a loss scaler",
+        )  # fmt: skip
+    if facts["device"] == "cuda":
+        return Choice(
+            "train.precision", "fp16", "derived", "the device lacks bf16: fp16 with a loss scaler",
+            "Micikevicius et al. 2018, Mixed Precision Training",
+        )  # fmt: skip
+    return Choice(
+        "train.precision", "fp32", "derived", "small nets gain nothing from bf16 on a CPU", OURS,
+        "a ResNet-18 on a CPU with avx512_bf16 ran 2.1 times as fast in bf16",
+    )  # fmt: skip
+
+
+def _threads(facts: Mapping[str, Any]) -> Choice:
+    cores = max(1, int(facts["num_cores"]) // int(facts["local_world"]))
+    if facts.get("is_small"):
+        return Choice("train.threads", 1, "derived", "steps this small lose more to waking threads than they gain", OURS)
+    return Choice("train.threads", cores, "derived", f"{cores} of {facts['num_cores']} cores for this rank")
+
+
+def _workers(facts: Mapping[str, Any]) -> Choice:
+    if not facts.get("is_heavy"):
+        return Choice("train.workers", 0, "derived", "batches come from memory or the picture cache: no process helps")
+    workers = max(1, int(facts["num_cores"]) // int(facts["local_world"]) - 1)
+    return Choice("train.workers", workers, "derived", "pictures are decoded at every epoch: one process per spare core")
+
+
+def _habits() -> list[Choice]:
+    return [
+        Choice("train.seed", 0, "default", "any number does; it is recorded"),
+        Choice("train.deterministic", False, "default", "on a CPU a run repeats anyway; on a GPU the strict mode is slower"),
+        Choice("train.eval_batch_size", 256, "default", "the result does not depend on it"),
+        Choice("train.sample_every", 100, "default", "the update-to-weight ratio costs a copy of the weights"),
+        Choice("checkpoint.every_minutes", 10.0, "default", "at most so much work is done again after a crash"),
+        Choice("checkpoint.every_steps", 0, "default", "minutes say it better"),
+        Choice("checkpoint.keep", 2, "default", "the newest two, and the best"),
+    ]

@@ -1,0 +1,80 @@
+"""What the plan chooses for tables: model, optimizer, and how long to train, counted in optimizer steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torchstone.core.plan import START, Choice
+
+GORISHNIY = "Gorishniy et al. 2021, Revisiting Deep Learning Models for Tabular Data"
+GRINSZTAJN = "Grinsztajn et al. 2022, Why do tree-based models still outperform deep learning on tabular data?"
+MEASURED = "measured on wine, breast_cancer, digits, diabetes and Adult, 2026-12-01"
+TREES_WIN_BELOW = 100_000  # rows; their study is of about 10,000, larger sets they leave open
+ENOUGH_STEPS = 1_500  # optimizer steps after which the sets of MEASURED had stopped getting better
+
+
+def choose_table(facts: Mapping[str, Any]) -> list[Choice]:
+    """Model, optimizer, schedule and length of a training on a table, each with its reason.
+
+    facts: num_train (rows), target ("single", "multi" or "number"), num_numbers, num_categories (columns), and
+    has_accelerator. Small tables get small batches and many epochs, large ones few epochs, so that the number of
+    optimizer steps stays between 1,500 and what five epochs take.
+    """
+    return [*_model(facts), *_optimizer(), *_length(facts)]
+
+
+def _model(facts: Mapping[str, Any]) -> list[Choice]:
+    rows = facts["num_train"]
+    small = rows < 5_000
+    columns = f"{facts['num_numbers']} numbers and {facts['num_categories']} categories"
+    reason = f"{columns}; a good perceptron is a hard baseline to beat for larger networks"
+    if rows < TREES_WIN_BELOW:
+        reason += f"; with {rows:,} training rows boosted trees often win: measure them on the same split too"
+    return [
+        Choice("model.name", "table_mlp", "derived", reason, f"{GORISHNIY}; {GRINSZTAJN}",
+               changes_if="table_resnet is the other one to try"),
+        Choice("model.options.width", 128 if small else 256, "derived",
+               f"{rows:,} training rows are {'below' if small else 'at least'} 5,000", MEASURED),
+        Choice("model.options.depth", 2, "default", "two hidden layers; more gained nothing", MEASURED),
+        Choice("model.options.dropout", 0.2 if small else 0.1, "derived",
+               f"{rows:,} training rows are {'few: memorising is near' if small else 'enough for less of it'}", START),
+    ]
+
+
+def _optimizer() -> list[Choice]:
+    return [
+        Choice("optimizer.name", "adamw", "default", "tables were tuned with it in the literature", GORISHNIY),
+        Choice("optimizer.options.lr", 2e-3, "default",
+               "a small network with LayerNorm bears a high rate under warm-up and cosine", f"{MEASURED}; {START}"),
+        Choice("optimizer.options.weight_decay", 0.01, "default", "AdamW's usual decay",
+               "torch.optim.AdamW, its default"),
+        Choice("schedule.name", "cosine", "default", "falls to zero, so that the last steps settle",
+               "Loshchilov & Hutter 2017"),
+        Choice("schedule.options.warmup", 0.05, "default",
+               "the first steps of AdamW have poor estimates of the gradient's size", START),
+        Choice("train.clip_norm", 1.0, "default", "one odd row must not throw the weights", START),
+    ]
+
+
+def _length(facts: Mapping[str, Any]) -> list[Choice]:
+    rows = max(facts["num_train"], 1)
+    largest = 1024 if facts.get("has_accelerator") else 256
+    batch = _power_of_two(rows / 32, lowest=16, highest=largest)
+    steps = -(-rows // batch)
+    epochs = min(max(-(-ENOUGH_STEPS // steps), 5), 200)
+    return [
+        Choice("train.batch_size", batch, "derived",
+               f"about a thirtieth of {rows:,} rows, a power of two between 16 and {largest}", START),
+        Choice("train.epochs", epochs, "derived",
+               f"{epochs} x {steps:,} = {epochs * steps:,} optimizer steps; about {ENOUGH_STEPS:,} are enough for "
+               "small tables, at least 5 and at most 200 epochs", MEASURED,
+               changes_if="validation still improves at the end: more; it got worse long before: fewer"),
+    ]
+
+
+def _power_of_two(value: float, *, lowest: int, highest: int) -> int:
+    power = lowest
+    while power * 2 <= min(value, highest):
+        power *= 2
+    return power

@@ -1,0 +1,16 @@
+"""Any number of labels for each text."""
+
+from __future__ import annotations
+
+from torchstone.core.task import Task
+
+text_multilabel = Task(
+    name="text-multilabel",
+    modality="text",
+    target="multi",
+    metric="macro_f1",
+    direction="max",
+    loss="binary_cross_entropy",
+    loss_reason="each label is a yes or no of its own",
+    loss_source="Goodfellow et al. 2016, Deep Learning, 6.2.2.2",
+)

@@ -1,0 +1,104 @@
+"""The tables of the page: plan, findings, notes, environment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from torchstone.core.finding import Finding
+
+MAX_NOTES = 200
+MAX_VALUE = 300
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
+    """A table of ready cells (escape them first); the columns `numbers` stand to the right."""
+    kinds = [' class="n"' if i in numbers else ' class="wrap"' for i in range(len(heads))]
+    head = "".join(f'<th scope="col"{kinds[i]}>{escape(text)}</th>' for i, text in enumerate(heads))
+    lines = ["".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, row, strict=True)) for row in rows]
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def plan_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Every choice with its value, origin, reason, source and what would change it."""
+    if not rows:
+        return ""
+    cells = []
+    for row in rows:
+        origin = str(row.get("origin", ""))
+        kind = origin if origin in ("user", "derived", "default") else "default"
+        change = str(row.get("changes_if") or "")
+        reason = escape(str(row.get("reason", "")))
+        if change:
+            reason += f'<div class="muted small">changes if {escape(change)}</div>'
+        source = f'<span class="muted small">{escape(str(row.get("source", "")))}</span>'
+        value = f"<code>{escape(_value(row.get('value')))}</code>"
+        badge = f'<span class="badge {kind}">{escape(origin)}</span>'
+        cells.append((f"<code>{escape(str(row['field']))}</code>", value, badge, reason, source))
+    return f'<div class="card">{table(("field", "value", "origin", "reason", "source"), cells)}</div>'
+
+
+def findings_list(findings: Sequence[Finding]) -> str:
+    """Every finding, errors first, with its harm, its mend and its evidence; says so where there is none."""
+    if not findings:
+        return '<div class="card muted">No rule found anything.</div>'
+    return "".join(_finding(finding) for finding in findings)
+
+
+def _finding(finding: Finding) -> str:
+    kind = finding.severity if finding.severity in ("error", "warning", "advice") else "advice"
+    where = f' <span class="muted small mono">{escape(str(finding.where))}</span>' if str(finding.where) else ""
+    more = [("source", finding.source), ("evidence", _json(finding.evidence) if finding.evidence else "")]
+    rows = "".join(f"<p><b>{name}</b> <span>{escape(text)}</span></p>" for name, text in more if text)
+    details = f"<details><summary>evidence and source</summary>{rows}</details>" if rows else ""
+    return (
+        f'<div class="finding {kind}"><div><span class="badge {kind}">{escape(finding.severity)}</span> '
+        f"<b>{escape(finding.code)}</b>{where}</div><p>{escape(finding.what)}</p>"
+        f'<p class="muted">{escape(finding.why)}</p><p><b>Mend:</b> {escape(finding.fix)}</p>{details}</div>'
+    )
+
+
+def notes_list(notes: Sequence[tuple[int | None, str]]) -> str:
+    """What the run said of itself, by step; the last MAX_NOTES of them."""
+    if not notes:
+        return ""
+    rows = [("" if step is None else f"{step:,}", escape(text)) for step, text in notes[-MAX_NOTES:]]
+    return f'<div class="card">{table(("step", "note"), rows, numbers=(0,))}</div>'
+
+
+def environment_table(values: Mapping[str, Any]) -> str:
+    """Nested values as dotted names, folded away; a long list is told by its length."""
+    rows = [(f"<code>{escape(name)}</code>", escape(text)) for name, text in _flat("", values)]
+    if not rows:
+        return ""
+    return f'<details class="card"><summary>{len(rows)} values</summary>{table(("name", "value"), rows)}</details>'
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        if len(value) > 200:
+            yield prefix, f"{len(value):,} entries"
+            return
+        for key, item in value.items():
+            yield from _flat(f"{prefix}.{key}" if prefix else str(key), item)
+    elif isinstance(value, list) and len(value) > 20:
+        yield prefix, f"{len(value):,} entries"
+    else:
+        yield prefix, _value(value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        text = value
+    elif value is None:
+        text = "none"
+    else:
+        text = _json(value)
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,85 @@
+"""A plan and its findings for a person: rows of a label and a sentence."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from torchstone.core.finding import Finding
+from torchstone.core.plan import Choice, Plan
+
+LABEL = 12  # columns of a row's label
+_STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
+_HEAD = ("task", "data.split")
+
+
+class Row(NamedTuple):
+    """One line: `label` says what it is about and stands once for neighbours that share it."""
+
+    label: str
+    text: str
+    style: str = ""
+
+
+def plan_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
+    """Task, findings about the data, split, then every other choice with its value, reason and source."""
+    choices = plan.choices
+    if "task" in choices:
+        yield Row("task", f"{choices['task'].value}   (why: {choices['task'].reason})", "bold")
+    yield from finding_rows(findings)
+    if "data.split" in choices:
+        yield Row("split", f"{value_text(choices['data.split'].value)}   (why: {choices['data.split'].reason})")
+    for choice in plan:
+        if choice.field not in _HEAD:
+            yield Row("plan", choice_text(choice), "" if choice.origin == "user" else "dim")
+
+
+def choice_text(choice: Choice) -> str:
+    """A choice in one line: `train.epochs = 20 (derived): reason [source]`."""
+    source = f" [{choice.source}]" if choice.source else ""
+    field = choice.field.replace(".options.", ".")  # as a recipe says it
+    return f"{field} = {value_text(choice.value)} ({choice.origin}): {choice.reason}{source}"
+
+
+def value_text(value: Any) -> str:
+    """A plan's value as a person reads it, cut where it gets long."""
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {value_text(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        text = ", ".join(value_text(item) for item in value[:8])
+        return f"{text}, … ({len(value)} in all)" if len(value) > 8 else text
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def finding_rows(findings: Iterable[Finding]) -> Iterator[Row]:
+    """Each finding in one row, with its mend in the next."""
+    for finding in findings:
+        label = "data" if finding.code.startswith("DAT") else "finding"
+        place = f"   {finding.where}" if str(finding.where) else ""
+        yield Row(label, f"{finding.code} {finding.severity}  {finding.what}{place}", _STYLES[finding.severity])
+        yield Row(label, f"  fix: {finding.fix}", "dim")
+
+
+def lines(rows: Iterable[Row], width: int | None) -> Iterator[tuple[str, str]]:
+    """Each row's text, with its style; wrapped to `width` columns under its label, or in one line where None."""
+    last = ""
+    for row in rows:
+        label = "" if row.label == last else row.label
+        last = row.label
+        hang = " " * (LABEL + 2 * row.text.startswith("  "))
+        text: Sequence[str] = [f"{label:<{LABEL}}{row.text}"]
+        if width is not None:
+            text = textwrap.wrap(text[0], max(width, 40), subsequent_indent=hang, drop_whitespace=True)
+        yield from ((line, row.style) for line in text)
+
+
+def show_rows(rows: Iterable[Row]) -> None:
+    """Prints rows to standard output: coloured and wrapped on a terminal, plain lines elsewhere."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for line, style in lines(rows, console.width if console.is_terminal else None):
+        console.print(line, style=style or None, markup=False)

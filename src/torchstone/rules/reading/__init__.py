@@ -1,0 +1,1 @@
+"""Rules about what the reader saw; the subject is a `ReadReport`."""

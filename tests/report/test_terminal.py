@@ -1,0 +1,59 @@
+"""A plan and its findings as rows."""
+
+from __future__ import annotations
+
+from torchstone.core.finding import Finding, Where
+from torchstone.core.plan import Choice, Plan
+from torchstone.report.terminal import Row, finding_rows, lines, plan_rows, show_rows, value_text
+
+FINDING = Finding("DAT201", "warning", "two of a kind", "why", "keep one", Where(path="a.csv", line=3))
+PLAN = Plan(
+    {
+        c.field: c
+        for c in (
+            Choice("task", "image-classification", "derived", "folder per class", source=""),
+            Choice("optimizer.options.lr", 1e-3, "default", "adamw"),
+            Choice("data.split", "70/15/15", "default", "no split of its own", source=""),
+            Choice("train.epochs", 5, "user", "--set train.epochs=5", source=""),
+        )
+    }
+)
+
+
+def test_a_plan_tells_task_findings_split_and_then_every_choice_with_reason_and_source() -> None:
+    rows = list(plan_rows(PLAN, [FINDING]))
+    assert [row.label for row in rows] == ["task", "data", "data", "split", "plan", "plan"]
+    assert rows[0].text == "image-classification   (why: folder per class)"
+    assert rows[1].text == "DAT201 warning  two of a kind   a.csv:3"
+    assert rows[2].text == "  fix: keep one"
+    assert rows[4].text == "optimizer.lr = 0.001 (default): adamw [starting point, tune on your data]"
+    assert rows[5].text == "train.epochs = 5 (user): --set train.epochs=5"
+
+
+def test_findings_that_are_not_about_data_say_so() -> None:
+    other = Finding("RUN101", "error", "what", "why", "fix")
+    assert next(iter(finding_rows([other]))) == Row("finding", "RUN101 error  what", "bold red")
+
+
+def test_a_label_stands_once_and_long_rows_hang_under_it() -> None:
+    rows = [Row("plan", "a " * 40), Row("plan", "b"), Row("data", "c")]
+    text = [line for line, _ in lines(rows, 60)]
+    assert text[0].startswith("plan        a a")
+    assert all(len(line) <= 60 for line in text)
+    assert text[1].startswith(" " * 12 + "a")
+    assert text[-2:] == [" " * 12 + "b", "data        c"]
+    assert len(list(lines(rows, None))) == 3
+
+
+def test_values_are_shown_as_people_write_them() -> None:
+    assert value_text(None) == "none"
+    assert value_text(True) == "yes"
+    assert value_text(1) == "1"
+    assert value_text(0.1 + 0.2) == "0.3"
+    assert value_text({"train": 0.7, "test": 0.3}) == "train 0.7, test 0.3"
+    assert value_text(list(range(20))) == "0, 1, 2, 3, 4, 5, 6, 7, … (20 in all)"
+
+
+def test_square_brackets_are_text_and_no_colours(capsys) -> None:  # type: ignore[no-untyped-def]
+    show_rows([Row("plan", "[bold]x[/bold] [0.1, 0.2]", "dim")])
+    assert capsys.readouterr().out == "plan        [bold]x[/bold] [0.1, 0.2]\n"
