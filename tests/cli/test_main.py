@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +12,7 @@ import click
 import pytest
 
 from torchstone.cli import main as door
-from torchstone.cli.interrupt import Interrupt
 from torchstone.core.errors import StoneError, StoneErrors
-from torchstone.core.event import Event
 
 
 def verb_that(raises: BaseException) -> click.Command:
@@ -106,29 +103,6 @@ def test_a_reader_that_has_enough_ends_the_verb_quietly() -> None:
 def test_python_dash_m_is_the_same_program() -> None:
     run = [sys.executable, "-m", "torchstone", "--version"]
     assert "0.1.0" in subprocess.run(run, capture_output=True, text=True, check=True).stdout
-
-
-def test_ctrl_c_lets_the_step_end_and_a_second_one_does_not_wait(capsys: pytest.CaptureFixture[str]) -> None:
-    watcher, before = Interrupt(), signal.getsignal(signal.SIGINT)
-    try:
-        assert watcher(Event("start", 0, {})) is None
-        os.kill(os.getpid(), signal.SIGINT)
-        wish = watcher(Event("step", 1, {}))
-        assert wish is not None
-        assert wish.reason == "interrupted by SIGINT"
-        assert "saving after this step" in capsys.readouterr().err
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-    finally:
-        watcher.release()
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_a_run_that_nobody_interrupts_is_left_alone() -> None:
-    watcher = Interrupt()
-    assert [watcher(Event(kind, 0, {})) for kind in ("start", "step", "finish")] == [None, None, None]
-    watcher.release()
-    assert watcher.number == 0
 
 
 def test_rules_and_explain_answer_as_json(capsys: pytest.CaptureFixture[str]) -> None:

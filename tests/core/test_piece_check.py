@@ -11,7 +11,7 @@ import pytest
 from torchstone.core.errors import StoneErrors
 from torchstone.core.piece_check import check_piece, check_recipe_pieces, type_mistake
 from torchstone.core.recipe import Piece
-from torchstone.core.recipe_file import read_recipe
+from torchstone.core.recipe_file import read_recipe, recipe_for
 
 PART = '''
 from typing import Literal
@@ -61,6 +61,15 @@ def test_every_wrong_type_is_told_at_once_with_what_was_found_and_the_default(fo
 def test_an_option_without_default_must_be_given(folder: str) -> None:
     assert told(folder, name="ebb") == ["schedule: ebb needs the option 'depth'"]
     assert told(folder, name="ebb", depth=2) == []
+
+
+def test_options_without_a_name_are_checked_against_the_part_that_was_planned(folder: str) -> None:
+    recipe = recipe_for("x", overrides=["schedule.rice=1"])
+    check_recipe_pieces(recipe, {"schedule": folder})
+    with pytest.raises(StoneErrors, match="tide has no option 'rice'"):
+        check_recipe_pieces(recipe, {"schedule": folder}, planned={"schedule": "tide"})
+    with pytest.raises(StoneErrors, match="no part is named or planned here, so that rice would have no effect"):
+        check_recipe_pieces(recipe, {"schedule": folder}, planned={"schedule": None})
 
 
 def test_types_are_strict() -> None:

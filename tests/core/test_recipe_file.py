@@ -127,6 +127,12 @@ def test_set_lays_over_the_file_and_the_last_one_wins(tmp_path: Path) -> None:
     assert (recipe.optimizer.name, recipe.optimizer.options(), recipe.model.name) == ("adamw", {"lr": 0.01}, "tiny")
 
 
+def test_options_without_a_name_are_for_the_part_that_the_plan_chooses(tmp_path: Path) -> None:
+    recipe = read_recipe(write(tmp_path, GOOD + "optimizer:\n"), overrides=["optimizer.lr=0.1"])
+    assert recipe.optimizer is not None
+    assert (recipe.optimizer.name, recipe.optimizer.options()) == (None, {"lr": 0.1})
+
+
 def test_set_of_null_gives_a_field_back_to_the_plan(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD + "train: {epochs: 3}\n")
     assert read_recipe(path, overrides=["train.epochs=null"]).train.epochs is None
@@ -142,7 +148,6 @@ def test_set_of_null_gives_a_field_back_to_the_plan(tmp_path: Path) -> None:
         ("train..epochs=5", "expected field=value"),
         ("task.x=5", "task is the text 'a', which has no fields"),
         ("data.features=[a", "--set data.features=[a: not YAML"),
-        ("averaging.decay=0.9", "fix: name the part that these options are for, as in: --set averaging.name=NAME"),
     ],
 )
 def test_a_mistake_in_set_names_the_word_that_was_typed(tmp_path: Path, text: str, told: str) -> None:

@@ -116,3 +116,11 @@ def test_bars_and_durations() -> None:
     assert bar(200, 100) == "━" * 24
     assert bar(5, None) == ""
     assert [duration(s) for s in (0.4, 7, 750, 11100)] == ["0:00", "0:07", "12:30", "3:05:00"]
+
+
+def test_only_the_metric_that_chooses_and_the_loss_are_shown_per_epoch() -> None:
+    out = io.StringIO()
+    see = progress_observer(out=out)
+    see(Event("start", 0, {"metric": "macro_f1"}))
+    see(Event("validation", 3, {**VALIDATION, "metrics": {"accuracy": 0.9, "macro_f1": 0.8, "loss": 0.1}}))
+    assert "val macro_f1 0.8 · val loss 0.1 (9" in out.getvalue()

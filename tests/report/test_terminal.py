@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from torchstone.core.finding import Finding, Where
 from torchstone.core.plan import Choice, Plan
-from torchstone.report.terminal import Row, finding_rows, lines, plan_rows, show_rows, value_text
+from torchstone.report.terminal import (
+    Row,
+    brief_rows,
+    choice_text,
+    finding_rows,
+    lines,
+    plan_rows,
+    show_rows,
+    value_text,
+)
 
 FINDING = Finding("DAT201", "warning", "two of a kind", "why", "keep one", Where(path="a.csv", line=3))
 PLAN = Plan(
@@ -57,3 +66,16 @@ def test_values_are_shown_as_people_write_them() -> None:
 def test_square_brackets_are_text_and_no_colours(capsys) -> None:  # type: ignore[no-untyped-def]
     show_rows([Row("plan", "[bold]x[/bold] [0.1, 0.2]", "dim")])
     assert capsys.readouterr().out == "plan        [bold]x[/bold] [0.1, 0.2]\n"
+
+
+def test_a_run_about_to_start_shows_what_was_derived_or_given_and_counts_the_defaults() -> None:
+    rows = list(brief_rows(PLAN, []))
+    assert [row.text for row in rows if row.label == "plan"] == [
+        "train.epochs = 5 (user): --set train.epochs=5", "… and 1 defaults; all with their reasons: torchstone plan"
+    ]  # fmt: skip
+
+
+def test_only_a_number_is_called_a_starting_point() -> None:
+    assert "starting point" in choice_text(Choice("train.epochs", 20, "derived", "so many"))
+    assert choice_text(Choice("train.device", "cpu", "derived", "no GPU")) == "train.device = cpu (derived): no GPU"
+    assert "[Pascanu" in choice_text(Choice("x", "y", "derived", "z", source="Pascanu et al. 2013"))

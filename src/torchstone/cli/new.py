@@ -28,9 +28,9 @@ def command(data: str, force: bool, **given: Any) -> int:
         findings = [finding.to_json() for finding in made.planned.findings]
         show.answer({"recipe": str(made.path), "plan": made.planned.plan.to_rows(), "findings": findings})
     else:
-        from torchstone.report.terminal import plan_rows, show_rows
+        from torchstone.report.terminal import brief_rows, show_rows
 
-        show_rows(row for row in plan_rows(made.planned.plan, made.planned.findings) if row.label != "plan")
+        show_rows(brief_rows(made.planned.plan, made.planned.findings))
         click.echo(f"recipe      {made.path}")
         click.echo("next        torchstone plan · torchstone train")
     return show.exit_code(made.planned.findings)

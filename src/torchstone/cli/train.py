@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchstone.cli import options, show
-from torchstone.cli.interrupt import Interrupt
 from torchstone.core.errors import StoneError
 from torchstone.core.event import Observer
 
@@ -32,18 +32,13 @@ def command(path: str | None, run_name: str | None, resume: str | None, **given:
     the recipe is ./torchstone.yaml. What is not said is planned, and printed with its reason.
     """
     is_quiet = given["is_json"] or not show.is_first_rank()
-    interrupt = Interrupt()
-    observers: list[Observer] = [interrupt, *([] if is_quiet else watchers())]
-    try:
-        result, dataset = run(path, run_name, resume, given, observers)
-    finally:
-        interrupt.release()
+    result, dataset = run(path, run_name, resume, given, [] if is_quiet else watchers())
     if show.is_first_rank():
         if result.run is not None:
             page(result.run, dataset)
         tell(result, is_json=given["is_json"])
-    if interrupt.number:
-        return 128 + interrupt.number
+    if (code := interrupted(result)) is not None:
+        return code
     return 1 if result.status in ("failed", "blocked") else show.exit_code(result.findings)
 
 
@@ -59,9 +54,9 @@ def run(
 
     planned = make_plan(recipe, project=project, progress=show.reading(given["is_json"]))
     if not given["is_json"] and show.is_first_rank():
-        from torchstone.report.terminal import plan_rows, show_rows
+        from torchstone.report.terminal import brief_rows, show_rows
 
-        show_rows(plan_rows(planned.plan, planned.findings))
+        show_rows(brief_rows(planned.plan, planned.findings))
     result = train(recipe, project=project, run_name=run_name, observers=observers, planned=planned)
     return result, planned.dataset
 
@@ -78,6 +73,13 @@ def go_on(
 
     home = given["project"] or (Path(path).absolute().parent if path else Path.cwd())
     return resume(name, project=home, overrides=options.overrides(given), observers=observers)
+
+
+def interrupted(result: TrainResult) -> int | None:
+    """128 + the number of the signal that ended the run (130 for Ctrl-C), as shells have it; None without one."""
+    reason = str(result.result.get("reason") or "")
+    name = reason.removeprefix("interrupted by ")
+    return 128 + signal.Signals[name] if name != reason and result.status == "stopped" else None
 
 
 def page(run: Run, dataset: Dataset | None) -> None:

@@ -13,10 +13,13 @@ from torchstone.core.recipe import Piece, Recipe
 from torchstone.core.recipe_check import found
 
 
-def check_recipe_pieces(recipe: Recipe, folders: Mapping[str, str]) -> None:
-    """Checks every part that the recipe names.
+def check_recipe_pieces(
+    recipe: Recipe, folders: Mapping[str, str], *, planned: Mapping[str, str | None] | None = None
+) -> None:
+    """Checks every part that the recipe names, and with `planned` also options that are given without a name.
 
     folders: dotted field → folder of its parts: {"optimizer": "torchstone.engines.pytorch.optimizers", …}.
+    planned: dotted field → the part that the plan chose, None for none.
     Raises StoneErrors with all mistakes, each with file and line. Imports the named parts (torch, for some).
     """
     errors: list[StoneError] = []
@@ -24,8 +27,11 @@ def check_recipe_pieces(recipe: Recipe, folders: Mapping[str, str]) -> None:
         piece: Any = recipe
         for name in field.split("."):
             piece = getattr(piece, name)
-        if piece is not None:
-            errors += _check(folder, piece, lambda option, field=field: recipe.where(f"{field}{option}"))  # type: ignore[misc]
+        if piece is None or (piece.name is None and planned is None):
+            continue
+        if piece.name is None and planned is not None:
+            piece = Piece.model_validate({**piece.options(), "name": planned.get(field)})
+        errors += _check(folder, piece, _place(recipe, field))
     if errors:
         raise StoneErrors(errors)
 
@@ -35,7 +41,15 @@ def check_piece(folder: str, piece: Piece, where: str) -> list[StoneError]:
     return _check(folder, piece, lambda option: f"{where}{option}")
 
 
+def _place(recipe: Recipe, field: str) -> Callable[[str], str]:
+    return lambda option: recipe.where(f"{field}{option}")
+
+
 def _check(folder: str, piece: Piece, place: Callable[[str], str]) -> list[StoneError]:
+    if piece.name is None:
+        field, options = place("").rpartition(" ")[2], ", ".join(piece.options())
+        what = f"no part is named or planned here, so that {options or 'the section'} would have no effect"
+        return [StoneError(what, where=place(""), fix=f"name one: --set {field}.name=NAME")]
     try:
         part = catalog.find(folder, piece.name)
     except StoneError as error:

@@ -26,11 +26,12 @@ def _named(value: Any) -> Any:
 class Piece(BaseModel):
     """A part by name with its options: `adamw`, or `{name: adamw, weight_decay: 0.1}`.
 
-    The options are checked against the part's own signature by the plan.
+    Without a name the options are for the part that the plan chooses. The plan checks them against the part's own
+    signature.
     """
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
-    name: str
+    name: str | None = None
 
     def options(self) -> dict[str, Any]:
         """The options that the user gave."""

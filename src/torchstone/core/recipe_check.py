@@ -102,8 +102,6 @@ def _mistake(
 def _missing_fix(path: marks.Path) -> str | None:
     if path == ("data",) or path == ("data", "path"):
         return "name a folder or file: 'data: {path: flowers}'"
-    if path[-1] == "name" and (piece := marks.dotted(path[:-1])) in PIECES:
-        return f"name the part that these options are for, as in: --set {piece}.name=NAME"
     return None
 
 

@@ -60,6 +60,7 @@ class ReadReport:
     renamed: (file, name in the file, name here); headerless, loose_quotes, blanks, unlabelled: files.
     empty_classes: folders of a class without any picture.
     missing_labels: places of the rows that were left out for want of a label.
+    spellings: groups of labels that differ only by case or blanks, each ((spelling, count), …).
     infinite: column → (count, first place); odd: column → (count, first place, cell) of cells that are no number.
     constant: column → its only value; identifiers: column → why it names rows; leaks: column → how it tells
     the label.
@@ -78,6 +79,7 @@ class ReadReport:
     unlabelled: list[str] = field(default_factory=list)
     empty_classes: list[str] = field(default_factory=list)
     missing_labels: list[str] = field(default_factory=list)
+    spellings: list[tuple[tuple[str, int], ...]] = field(default_factory=list)
     infinite: dict[str, tuple[int, str]] = field(default_factory=dict)
     odd: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     constant: dict[str, str] = field(default_factory=dict)

@@ -16,6 +16,8 @@ from torchstone.core.task import Task
 from torchstone.flows.cut_split import cut_split
 from torchstone.flows.examples import Examples
 from torchstone.parts.columns.leak import leak
+from torchstone.parts.columns.same_input import same_input
+from torchstone.parts.columns.spelling import spellings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +36,13 @@ def assemble_dataset(
 
     target, classes = _target(examples)
     groups = _groups(examples.keys)
-    split, choices = cut_split(target, task.target, groups, examples.split, shares, seed)
+    inputs = {name: column.values for name, column in examples.columns.items()}
+    kinds = {name: column.kind for name, column in examples.columns.items()}
+    together = same_input(inputs, kinds, groups)
+    split, choices = cut_split(target, task.target, together, examples.split, shares, seed)
     report.examples = len(examples)
+    if task.target != "number":
+        report.spellings = spellings(name for value in examples.target.values for name in _names(value))
     if task.target != "multi":
         for name, column in examples.columns.items():
             if (how := leak(column, target, len(classes))) is not None:
@@ -45,8 +52,8 @@ def assemble_dataset(
         source=report.source,
         ids=np.array(_ids(examples.keys), dtype=object),
         where=np.array(examples.where, dtype=object),
-        inputs={name: column.values for name, column in examples.columns.items()},
-        kinds={name: column.kind for name, column in examples.columns.items()},
+        inputs=inputs,
+        kinds=kinds,
         target=target,
         target_name=examples.target_name,
         classes=tuple(classes),
@@ -83,7 +90,7 @@ def _target(examples: Examples) -> tuple[np.ndarray, list[str]]:
 
 
 def _names(labels: object) -> list[str]:
-    return labels if isinstance(labels, list) else []
+    return labels if isinstance(labels, list) else [str(labels)]
 
 
 def _nothing(examples: Examples, said: str) -> StoneError:

@@ -56,7 +56,7 @@ def choose_inputs(
     if modality in (None, "text"):
         if data.text is not None:
             return Chosen("text", [data.text], Choice("data.text", data.text, "user", "given"))
-        names = _texts(cells, is_asked=modality == "text" or bool(data.features and len(data.features) == 1))
+        names = _texts(cells, is_asked=modality == "text")
         if names:
             return _text(names, cells)
     if modality in ("image", "text"):
@@ -139,15 +139,15 @@ def _texts(cells: Mapping[str, Sequence[Cell]], *, is_asked: bool) -> list[str]:
     """The columns of texts, the one to learn from first; none where the columns are rather features.
 
     A column is text by its name (TEXT_NAMES) or because it holds written language. Text wins over features where a
-    name says so or nothing but text is there; otherwise (a name or an address beside numbers) all are features.
+    name says so or nothing but text (or one column of words that hardly repeat) is there; otherwise (a name or an address beside numbers) all are features.
     """
     texts = [name for name, column in cells.items() if is_text(column)]
     named = [name for name in _by_name(cells) if name in texts or _are_distinct_words(cells[name])]
     others = [name for name in cells if name not in texts and not is_nested(cells[name])]
+    if len(cells) == 1 and others and _are_distinct_words(cells[others[0]]):
+        return others
     if not named and others and not is_asked:
         return []
-    if not texts and not named and len(cells) == 1 and _are_distinct_words(cells[others[0]] if others else ()):
-        return others
     if is_asked and not texts and not named:
         return [name for name in others if all(isinstance(c, str) or is_empty(c) for c in cells[name])][:1]
     rest = sorted((name for name in texts if name not in named), key=lambda name: -_mean_words(cells[name]))

@@ -27,22 +27,22 @@ def cut_split(
     """The split of each example [N], and the choice to show.
 
     own: the user's split, None where there is none. A user's split without validation gets one cut from its train;
-    one without test keeps none. Raises StoneError where the user's split has no train, nothing to validate on, or
-    meets shares that could have no effect.
+    one without test keeps none. one that is train alone counts as none. Raises StoneError where the user's split has
+    no train, or meets shares that could have no effect.
     """
     import numpy as np
 
     labels = _labels(target, kind)
     used = shares or Shares()
     origin = "default" if shares is None else "user"
-    if not any(own):
+    present = [part for part in SPLITS if part in set(own)]
+    if present in ([], ["train"]):
         split = stratified(labels, groups, shares=(used.train, used.validation, used.test), seed=seed)
         asked = f"{used.train:.0%}/{used.validation:.0%}/{used.test:.0%}"
         reason = f"{asked} with the same mix of labels; equal examples stay together"
         return split, [Choice("data.split", _counts(split), origin, reason, changes_if="data.split_column")]
     split = np.array([part or "train" for part in own], dtype="<U10")
-    present = [part for part in SPLITS if (split == part).any()]
-    if "train" not in present or len(present) == 1:
+    if "train" not in present:
         raise StoneError(f"the data's own split has only {', '.join(present)}", where="data.split_column",
                          fix="add the missing part, or take the split away so that one is cut")
     if "validation" in present:

@@ -102,6 +102,9 @@ def _folder(path: Path, report: ReadReport) -> Layout:
         if pictures:
             _pass_over([*files, *(f for f in folders if split_word(f.name) is None)], report)
             return Layout(path, pictures, [], "folders " + ", ".join(f.name for f, _ in split_folders))
+    if len(folders) == 1 and not tables and _holds_classes(folders[0]):
+        _pass_over(files, report)
+        return _folder(folders[0], report)
     with_pictures = [folder for folder in folders if any(_pictures(folder, ReadReport("")))]
     if len(tables) == 1 and len(with_pictures) < 2:
         return Layout(path, [], [TableFile(tables[0], None)], f"the only table in the folder: {tables[0].name}")
@@ -109,6 +112,11 @@ def _folder(path: Path, report: ReadReport) -> Layout:
         _pass_over(files, report)
         return Layout(path, list(_classes(path, path, None, report)), [], "a folder per class")
     raise _nothing(path, files, folders, tables)
+
+
+def _holds_classes(folder: Path) -> bool:
+    inside = [entry for entry in _visible(folder, ReadReport("")) if entry.is_dir()]
+    return len(inside) > 1 and any(any(_pictures(entry, ReadReport(""))) for entry in inside)
 
 
 def _is_table(file: Path) -> bool:
@@ -126,7 +134,8 @@ def _named_split(file: Path) -> Split | None:
 
 
 def _classes(root: Path, folder: Path, split: Split | None, report: ReadReport) -> Iterator[PictureFile]:
-    for entry in _visible(folder, report):
+    # The root was listed, and its hidden entries counted, before.
+    for entry in _visible(folder, ReadReport("") if folder == root else report):
         if not entry.is_dir():
             if folder != root:
                 report.ignore("file outside the class folders")
@@ -193,6 +202,9 @@ def _nothing(path: Path, files: list[Path], folders: list[Path], tables: list[Pa
         if (kind := file_content(file)) in ("sound", "series", "archive"):
             what = f"no data that can be read; {file.name} is {_UNUSABLE[kind][0]}"
             return StoneError(what, where=str(path), fix=fix)
+    if texts := [file for file in inner if file.suffix.lower() == ".txt"]:
+        what = f"the class folders hold texts, such as {texts[0].relative_to(path)}, not pictures"
+        return StoneError(what, where=str(path), fix="put them into one table with the columns text and label")
     if not files and not folders:
         return StoneError("the folder is empty", where=str(path), fix=fix)
     found = f"{len(folders):,} folders and {len(files):,} files"

@@ -1,7 +1,8 @@
-"""Looks at data: which task it is, what its columns are, how it is split, and what is wrong with it."""
+"""Looks at data: which task it is, what its columns are, how it is split, and what was odd in its files."""
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,10 @@ _WORDS = {"image": "pictures", "text": "texts", "table": "rows of features"}
 
 @dataclass(frozen=True)
 class Look:
-    """What a look at data gives: the dataset, what is wrong with it, and what was decided on the way."""
+    """What a look at data gives: the dataset, what was odd while reading it, and what was decided on the way.
+
+    What the dataset itself shows (leaks, imbalance, …) is judged by the rules of `rules/dataset`.
+    """
 
     dataset: Dataset
     findings: list[Finding]
@@ -43,10 +47,10 @@ def look(
     progress: Progress | None = None,
     rules: Rules | None = None,
 ) -> Look:
-    """The dataset at `data.path`, read, split and judged.
+    """The dataset at `data.path`, read and split.
 
     task: its name, None to find it out. seed: of the split. progress: called as (done, total, what).
-    rules: which rules judge. Raises StoneError or StoneErrors for data that cannot be used.
+    rules: which rules judge what was read. Raises StoneError or StoneErrors for data that cannot be used.
     """
     wanted = None if task is None else find_task(task)
     report = ReadReport(source=data.path)
@@ -58,13 +62,17 @@ def look(
         examples = read_rows(loaded, layout.folder, data, wanted, report, progress)
     chosen, choice = _task(examples, wanted)
     dataset, split_choices = assemble_dataset(examples, chosen, data.split, seed, report)
-    rules = rules or Rules()
-    findings = judge(report, "torchstone.rules.reading", rules) + judge(dataset, "torchstone.rules.dataset", rules)
+    findings = judge(report, "torchstone.rules.reading", rules or Rules())
     return Look(dataset, findings, [choice, *examples.choices, *split_choices])
 
 
 def find_task(name: str) -> Task:
     """The task of this name, in either spelling; raises StoneError with the nearest where there is none."""
+    known = [task.replace("_", "-") for task in names(TASKS)]
+    if name.replace("_", "-") not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        fix = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+        raise StoneError(f"no task is called '{name}'", where="task", fix=fix)
     found = find(TASKS, name.replace("-", "_"))
     assert isinstance(found, Task)
     return found

@@ -56,7 +56,8 @@ def text_of(recipe: Recipe, plan: Plan, folder: Path) -> str:
     planned: dict[str, Any] = {}
     for choice in plan:
         field = choice.field.replace(".options.", ".")
-        if choice.origin != "user" and is_recipe_value(field, choice.value):
+        is_column = field.startswith("data.") and os.path.isdir(recipe.data.path)  # folders have no columns to name
+        if choice.origin != "user" and not is_column and is_recipe_value(field, choice.value):
             source = f" ({choice.source})" if choice.source else ""
             comments.setdefault(field, choice.reason + source)
             planned[field] = choice.value

@@ -59,7 +59,9 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
     Raises StoneError where the data or the recipe cannot be used.
     """
     check_recipe_pieces(recipe, FOLDERS)
-    seen = look(recipe.data, task=recipe.task, seed=recipe.train.seed or 0, progress=progress)
+    seen = look(
+        recipe.data, task=recipe.task, seed=recipe.train.seed or 0, progress=progress, rules=recipe.rules
+    )
     dataset = seen.dataset
     task = task_of(dataset)
     check_fit(recipe, task, dataset)
@@ -69,6 +71,8 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
     facts["is_small"] = task.modality == "table" or max(facts.get("median_height", 64), 0) <= 32
     choices = {choice.field: choice for choice in [*seen.choices, *choose_run(task, facts)]}
     choices |= {choice.field: choice for choice in _modality_choices(task, facts)}
+    chosen = {piece: choices[f"{piece}.name"].value for piece in PIECES if f"{piece}.name" in choices}
+    check_recipe_pieces(recipe, FOLDERS, planned=chosen)
     return Planned(recipe, Plan(overlaid(recipe, choices)), seen, task, findings)
 
 

@@ -124,7 +124,10 @@ def uncertain(scores_NK: np.ndarray, kind: TargetKind) -> list[int]:
 
 
 def thumbnail(path: str, *, pixels: int = PICTURE_PIXELS) -> str | None:
-    """A picture as a JPEG data URI of at most `pixels` on its longer side; None where it cannot be read."""
+    """A picture as a JPEG data URI of at most `pixels` on its longer side; None where it cannot be read.
+
+    One that is smaller than half of that is enlarged by a whole factor, each of its pixels a square.
+    """
     from PIL import Image, ImageOps
 
     try:
@@ -132,6 +135,9 @@ def thumbnail(path: str, *, pixels: int = PICTURE_PIXELS) -> str | None:
             picture = ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return None
+    factor = pixels // max(picture.size)
+    if factor > 1:
+        picture = picture.resize((picture.width * factor, picture.height * factor), Image.Resampling.NEAREST)
     picture.thumbnail((pixels, pixels))
     held = io.BytesIO()
     picture.save(held, "JPEG", quality=80)

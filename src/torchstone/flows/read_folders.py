@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from torchstone.core.errors import StoneError
 from torchstone.core.plan import Choice
 from torchstone.core.recipe import Data
@@ -41,7 +43,7 @@ def read_folders(
             fix="check how the pictures were copied",
         )
     report.empty_classes += sorted({p.label for p in layout.pictures} - {p.label for p in kept})
-    paths = np.array([picture.path for picture in kept], dtype=object)
+    paths = np.array([os.path.abspath(picture.path) for picture in kept], dtype=object)
     return Examples(
         modality="image",
         columns={"image": Column("image", paths)},

@@ -143,6 +143,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[tuple[int | None, str]]:
 
 
 def _judged(run: Run, dataset: Dataset | None, data: Mapping[str, Any], gaps: list[str]) -> list[Judged]:
+    import zipfile
+
     import numpy as np
 
     judged = []
@@ -153,9 +155,12 @@ def _judged(run: Run, dataset: Dataset | None, data: Mapping[str, Any], gaps: li
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in ("rows", "scores", "target", "loss")}
-        except (OSError, ValueError, KeyError, EOFError) as error:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             gaps.append(f"predictions/{path.name} cannot be read: {error}")
             continue
+        if dataset is not None and len(arrays["rows"]) and int(arrays["rows"].max()) >= len(dataset):
+            gaps.append(f"predictions/{path.name} speaks of more rows than the data has; they are shown by number.")
+            dataset = None
         classes = dataset.classes if dataset is not None else data.get("classes") or ()
         judged.append(judge_predictions(split, arrays, dataset, [str(name) for name in classes]))
     if not judged:

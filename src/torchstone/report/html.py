@@ -69,8 +69,8 @@ def _tiles(data: ReportData) -> list[tuple[Any, ...]]:
             tiles.append((number(seen[name]), f"{name} on validation", "", True))
     if best is not None:
         tiles.append((number(best), "best at step", ""))
-    steps = data.steps.get("step", ())
-    num_steps = data.result.get("steps") or (int(steps[-1]) if len(steps) else 0)
+    steps = data.steps.get("step")
+    num_steps = data.result.get("steps") or (int(steps[-1]) if steps is not None and len(steps) else 0)
     epochs = f"{len(data.validations)} epochs" if data.validations else ""
     tiles.append((number(num_steps), "optimizer steps", epochs))
     return [*tiles, *_pace(data)]

@@ -8,7 +8,7 @@ from html import escape
 from torchstone.flows.predictions import Judged, Shown
 from torchstone.report.heat_map import MAX_CLASSES, heat_map
 from torchstone.report.plots import histogram, scatter
-from torchstone.report.scales import number, score
+from torchstone.report.scales import score
 from torchstone.report.tables import table
 
 MAX_PAIRS = 15
@@ -113,8 +113,8 @@ def _card(example: Shown) -> str:
     fields = "".join(f"{escape(name)} <b>{escape(value)}</b> · " for name, value in example.fields)
     row = f'<p class="quote">{fields[:-3]}</p>' if fields else ""
     tone = "good" if example.is_right else "bad"
-    sure = "" if example.confidence is None else f" · score {number(example.confidence)}"
+    sure = "" if example.confidence is None else f" · score {score(example.confidence)}"
     answer = f'true <b>{escape(example.true)}</b><br>said <span class="said {tone}">{escape(example.said)}</span>'
-    numbers = f'<div class="muted small">loss {number(example.loss)}{sure}</div>'
+    numbers = f'<div class="muted small">loss {score(example.loss)}{sure}</div>'
     where = f'<div class="muted small">{escape(example.where)}</div>'
     return f'<div class="ex">{picture}{quote}{row}{answer}{numbers}{where}</div>'

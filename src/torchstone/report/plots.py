@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 WIDTH, HEIGHT = 560, 250
-LEFT, RIGHT, TOP, BOTTOM = 58, 14, 10, 30
+LEFT, RIGHT, TOP, BOTTOM = 58, 22, 10, 30
 MAX_DOTS = 2000
 
 
@@ -96,7 +96,7 @@ def _figure(title: str, body: str, legend: str, said: str, points: Sequence[obje
 
 def _axes(x: Scale, y: Scale, write: Callable[[float], str]) -> str:
     parts = []
-    for value in y.ticks(4):
+    for value in y.ticks(5):
         at = f"{y(value):.1f}"
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}"/>')
         parts.append(_tick(LEFT - 7, y(value) + 3.5, "end", write(value)))

@@ -50,6 +50,7 @@ class _Progress:
         self.total, self.out, self.clock = total_steps, out, clock
         self.is_live = out.isatty()
         self.epochs: int | None = None
+        self.metric: str | None = None
         self.first_step = 0
         self.begin = self.lap = clock()
         self.next = 0.0
@@ -81,7 +82,7 @@ class _Progress:
 
     def start(self, step: int, values: Any) -> None:
         self.total = values.get("total_steps", self.total)
-        self.epochs = values.get("epochs")
+        self.epochs, self.metric = values.get("epochs"), values.get("metric")
         self.first_step, self.begin = step, self.clock()
         self.clear()
 
@@ -114,12 +115,19 @@ class _Progress:
     def validation(self, step: int, values: Any) -> None:
         seconds = float(values.get("seconds") or 0.0)
         rates = self.rates(self.clock() - seconds)  # the rate of training, without the time of validation
-        metrics = " · ".join(f"val {name} {number(value)}" for name, value in values["metrics"].items())
+        scores = values["metrics"]
+        metrics = " · ".join(f"val {name} {number(scores[name])}" for name in self.shown(scores))
         best = "  best so far" if values.get("is_best") else ""
         train = f"loss {number(values.get('train_loss'))} · "
         counted = f"{values['n']:,} of {values['of']:,}"
         self.line(f"{self.epoch(values)}{train}{metrics} ({counted}) · {rates}{self.left(step, self.clock())}{best}")
         self.clear()
+
+    def shown(self, metrics: Any) -> list[str]:
+        """The loss, and the metric that chooses the best checkpoint, or the first where none is known to choose."""
+        others = [name for name in metrics if name != "loss"]
+        chosen = [self.metric] if self.metric in others else others[:1]
+        return [*chosen, *(["loss"] if "loss" in metrics else [])]
 
     def finding(self, step: int, values: Any) -> None:
         head = f"{values['code']} {values['severity']}  " if "code" in values else ""

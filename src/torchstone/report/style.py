@@ -43,7 +43,7 @@ i.c0{background:var(--c0)}i.c1{background:var(--c1)}i.c2{background:var(--c2)}i.
 .mark{stroke:var(--soft);stroke-dasharray:4 4;stroke-width:1.2;fill:none}.cursor{stroke:var(--soft);visibility:hidden}
 .dots{stroke:var(--c0);stroke-width:4.5;stroke-linecap:round;opacity:.38;fill:none}.bar{fill:var(--c0)}
 .tip{position:absolute;pointer-events:none;background:var(--ink);color:var(--bg);border-radius:6px;padding:4px 9px;
-font-size:12.5px;white-space:nowrap;font-variant-numeric:tabular-nums;z-index:1}
+font-size:12.5px;white-space:pre;line-height:1.4;opacity:.94;font-variant-numeric:tabular-nums;z-index:1}
 .card{padding:14px 16px;overflow-x:auto}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));gap:14px;align-items:start}
 .heat .right{fill:var(--c0)}.heat .wrong{fill:var(--c1)}.heat .none{fill:var(--line);fill-opacity:.35}
@@ -51,9 +51,9 @@ font-size:12.5px;white-space:nowrap;font-variant-numeric:tabular-nums;z-index:1}
 table{border-collapse:collapse;width:100%;font-size:14px}th{text-align:left;color:var(--soft);font-weight:600;
 font-size:12.5px}th,td{padding:6px 12px 6px 0;border-bottom:1px solid var(--line);vertical-align:top}
 tr:last-child td{border-bottom:0}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-td.wrap{overflow-wrap:anywhere}.meter{display:inline-block;width:64px;height:6px;border-radius:3px;background:var(--line);
+td.wrap{overflow-wrap:break-word}td.name{white-space:nowrap}.meter{display:inline-block;width:64px;height:6px;border-radius:3px;background:var(--line);
 margin-left:9px;vertical-align:2px}.meter i{display:block;height:100%;border-radius:3px;background:var(--c0)}
-.shown{display:grid;grid-template-columns:repeat(auto-fill,minmax(132px,1fr));gap:10px}
+.shown{display:grid;grid-template-columns:repeat(auto-fill,minmax(156px,1fr));gap:10px}
 .shown.text{grid-template-columns:repeat(auto-fill,minmax(min(340px,100%),1fr))}
 .shown div.ex{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:10px;font-size:13px;
 overflow-wrap:anywhere;min-width:0}
@@ -81,10 +81,10 @@ const show=x=>{at=xs.indexOf(x);const here=all.map(c=>[c.n,near(c.p,x,p=>p[0])])
 const step=near(here.map(h=>h[1]),x,p=>p[0])[2];
 cursor.setAttribute('x1',x);cursor.setAttribute('x2',x);cursor.style.visibility='visible';
 if(!tip){tip=document.createElement('div');tip.className='tip';tip.setAttribute('role','status');box.append(tip)}
-tip.textContent='step '+step.toLocaleString('en')+' \\u00b7 '+
-here.map(h=>h[0]+' '+h[1][3]+(h[1][2]===step?'':' (step '+h[1][2].toLocaleString('en')+')')).join(' \\u00b7 ');
-const px=svg.getBoundingClientRect().width*x/svg.viewBox.baseVal.width+12;
-tip.style.left=Math.max(8,Math.min(px-tip.offsetWidth/2,box.clientWidth-tip.offsetWidth-8))+'px';
+tip.textContent='step '+step.toLocaleString('en')+'\\n'+
+here.map(h=>h[0]+' '+h[1][3]+(h[1][2]===step?'':' (step '+h[1][2].toLocaleString('en')+')')).join('\\n');
+const px=svg.getBoundingClientRect().width*x/svg.viewBox.baseVal.width+12,wide=tip.offsetWidth;
+tip.style.left=(px+wide+18<box.clientWidth?px+10:Math.max(4,px-wide-10))+'px';
 tip.style.top=(svg.offsetTop||box.querySelector('figcaption').offsetHeight+12)+'px'};
 const hide=()=>{cursor.style.visibility='hidden';if(tip){tip.remove();tip=null}at=-1};
 svg.addEventListener('pointermove',e=>{const r=svg.getBoundingClientRect();

@@ -13,9 +13,11 @@ MAX_NOTES = 200
 MAX_VALUE = 300
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> str:
-    """A table of ready cells (escape them first); the columns `numbers` stand to the right."""
-    kinds = [' class="n"' if i in numbers else ' class="wrap"' for i in range(len(heads))]
+def table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = (), names: Sequence[int] = ()
+) -> str:
+    """A table of ready cells (escape them first); columns `numbers` stand to the right, `names` are never broken."""
+    kinds = [f' class="{"n" if i in numbers else "name" if i in names else "wrap"}"' for i in range(len(heads))]
     head = "".join(f'<th scope="col"{kinds[i]}>{escape(text)}</th>' for i, text in enumerate(heads))
     lines = ["".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, row, strict=True)) for row in rows]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
@@ -38,7 +40,7 @@ def plan_table(rows: Sequence[Mapping[str, Any]]) -> str:
         value = f"<code>{escape(_value(row.get('value')))}</code>"
         badge = f'<span class="badge {kind}">{escape(origin)}</span>'
         cells.append((f"<code>{escape(str(row['field']))}</code>", value, badge, reason, source))
-    return f'<div class="card">{table(("field", "value", "origin", "reason", "source"), cells)}</div>'
+    return f'<div class="card">{table(("field", "value", "origin", "reason", "source"), cells, names=(0,))}</div>'
 
 
 def findings_list(findings: Sequence[Finding]) -> str:
@@ -74,7 +76,8 @@ def environment_table(values: Mapping[str, Any]) -> str:
     rows = [(f"<code>{escape(name)}</code>", escape(text)) for name, text in _flat("", values)]
     if not rows:
         return ""
-    return f'<details class="card"><summary>{len(rows)} values</summary>{table(("name", "value"), rows)}</details>'
+    listed = table(("name", "value"), rows, names=(0,))
+    return f'<details class="card"><summary>{len(rows)} values</summary>{listed}</details>'
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchstone.core.finding import Finding
-from torchstone.core.plan import Choice, Plan
+from torchstone.core.plan import START, Choice, Plan
 
 LABEL = 12  # columns of a row's label
 _STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
 _HEAD = ("task", "data.split")
+_ORDER = ("data", "image", "text", "model", "loss", "optimizer", "schedule", "averaging", "train", "checkpoint")
 
 
 class Row(NamedTuple):
@@ -24,20 +25,47 @@ class Row(NamedTuple):
 
 def plan_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
     """Task, findings about the data, split, then every other choice with its value, reason and source."""
+    yield from _head_rows(plan, findings)
+    for choice in ordered(plan):
+        yield Row("plan", choice_text(choice), "" if choice.origin == "user" else "dim")
+
+
+def brief_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
+    """The same for a run about to start: what was derived or given, and how many choices are mere defaults."""
+    yield from _head_rows(plan, findings)
+    choices = ordered(plan)
+    shown = [choice for choice in choices if is_telling(choice)]
+    for choice in shown:
+        yield Row("plan", choice_text(choice), "" if choice.origin == "user" else "dim")
+    yield Row("plan", f"… and {len(choices) - len(shown)} defaults; all with their reasons: torchstone plan")
+
+
+def ordered(plan: Plan) -> list[Choice]:
+    """The choices in the order in which one asks for them, without those that have rows of their own."""
+    choices = [choice for choice in plan if choice.field not in _HEAD]
+    places = {name: place for place, name in enumerate(_ORDER)}
+    return sorted(choices, key=lambda choice: places.get(choice.field.partition(".")[0], len(places)))
+
+
+def is_telling(choice: Choice) -> bool:
+    """Whether a choice says something about this data and machine, or names a part."""
+    return choice.origin != "default" or choice.field.endswith(".name")
+
+
+def _head_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
     choices = plan.choices
     if "task" in choices:
         yield Row("task", f"{choices['task'].value}   (why: {choices['task'].reason})", "bold")
     yield from finding_rows(findings)
     if "data.split" in choices:
         yield Row("split", f"{value_text(choices['data.split'].value)}   (why: {choices['data.split'].reason})")
-    for choice in plan:
-        if choice.field not in _HEAD:
-            yield Row("plan", choice_text(choice), "" if choice.origin == "user" else "dim")
 
 
 def choice_text(choice: Choice) -> str:
     """A choice in one line: `train.epochs = 20 (derived): reason [source]`."""
-    source = f" [{choice.source}]" if choice.source else ""
+    is_number = isinstance(choice.value, (int, float)) and not isinstance(choice.value, bool)
+    is_said = choice.source and (choice.source != START or is_number)  # a name or a switch is not tuned
+    source = f" [{choice.source}]" if is_said else ""
     field = choice.field.replace(".options.", ".")  # as a recipe says it
     return f"{field} = {value_text(choice.value)} ({choice.origin}): {choice.reason}{source}"
 

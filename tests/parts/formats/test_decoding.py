@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 import pytest
@@ -38,10 +39,8 @@ def test_a_fallback_to_one_byte_per_letter_says_the_first_line() -> None:
 
 @given(st.binary(max_size=40))
 def test_any_bytes_give_text_or_a_mistake(data: bytes) -> None:
-    try:
-        decode(data, "t")
-    except StoneError as error:
-        assert error.fix
+    with contextlib.suppress(StoneError):
+        assert isinstance(decode(data, "t").text, str)
 
 
 def test_nul_bytes_are_a_mistake_that_names_the_line() -> None:
@@ -86,7 +85,9 @@ def test_every_format_decodes_and_is_known_by_its_bytes(format: str) -> None:
     assert content(data[:4096]) == "picture"
 
 
-@pytest.mark.parametrize(("mode", "format"), [("CMYK", "JPEG"), ("L", "JPEG"), ("P", "PNG"), ("1", "PNG"), ("RGBA", "PNG")])
+@pytest.mark.parametrize(
+    ("mode", "format"), [("CMYK", "JPEG"), ("L", "JPEG"), ("P", "PNG"), ("1", "PNG"), ("RGBA", "PNG")]
+)
 def test_unusual_modes_decode(mode: str, format: str) -> None:
     assert check_picture(picture(mode, format=format)) is None
 
@@ -126,6 +127,9 @@ def test_a_picture_of_too_many_pixels_is_refused_without_decoding(side: int) -> 
     assert f"at most {MAX_PIXELS:,} pixels" in str(reason)
 
 
-@given(st.binary(max_size=60), st.sampled_from([b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"RIFF....WEBP", b"II*\0"]))
+MAGIC = [b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"RIFF....WEBP", b"II*\0"]
+
+
+@given(st.binary(max_size=60), st.sampled_from(MAGIC))
 def test_broken_bytes_give_a_reason_and_never_a_crash(rest: bytes, magic: bytes) -> None:
     assert isinstance(check_picture(magic + rest), str)

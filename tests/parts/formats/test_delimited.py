@@ -72,7 +72,8 @@ def test_each_row_has_the_number_of_its_first_line(table: tuple[list[str], list[
 def test_the_delimiter_is_the_one_under_which_rows_are_as_wide_as_the_first(delimiter: str) -> None:
     text = "\n".join(delimiter.join(row) for row in [("text", "label"), ("a, b; c", "x"), ("d", "y"), ("e, f", "x")])
     if delimiter in (",", ";"):
-        text = text.replace(f"a, b; c{delimiter}", f'"a, b; c"{delimiter}').replace(f"e, f{delimiter}", f'"e, f"{delimiter}')
+        for cell in ("a, b; c", "e, f"):
+            text = text.replace(cell, f'"{cell}"')
     read = read_delimited(text, "t")
     assert read.columns == {"text": ["a, b; c", "d", "e, f"], "label": ["x", "y", "x"]}
 

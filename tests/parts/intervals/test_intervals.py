@@ -12,6 +12,7 @@ from torchstone.parts.intervals.bootstrap import bootstrap
 from torchstone.parts.intervals.wilson import wilson
 from torchstone.parts.metrics.macro_f1 import macro_f1
 from torchstone.parts.metrics.mae import mae
+from torchstone.parts.metrics.mean_average_precision import mean_average_precision
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,18 @@ def test_drawing_cells_of_the_confusion_matrix_agrees_with_drawing_examples():
     fast_ends = bootstrap(macro_f1, scores, target, resamples=4000)
     slow_ends = bootstrap(slow, scores, target, resamples=4000)
     assert fast_ends == pytest.approx(slow_ends, abs=0.004)
+
+
+def test_weighting_examples_is_the_same_as_drawing_them():
+    draw = np.random.default_rng(7)
+    target = (draw.random((150, 3)) < 0.3).astype(np.uint8)
+    scores = np.round(np.clip(target * 0.3 + draw.random((150, 3)) * 0.7, 0, 1), 2)  # with ties
+
+    def slow(s, t):  # the same metric, unknown to the shortcut
+        return mean_average_precision(s, t)
+
+    fast_ends = bootstrap(mean_average_precision, scores, target, resamples=200, seed=3)
+    assert fast_ends == pytest.approx(bootstrap(slow, scores, target, resamples=200, seed=3), abs=1e-12)
 
 
 def test_the_bootstrap_of_a_mean_agrees_with_its_standard_error():

@@ -51,7 +51,8 @@ def texts(files: list[Path], label: str, split: list[str] | None = None) -> Data
         labels += [row[label] for row in rows]
         parts += [split[index] if split else "train"] * len(rows)
     dataset = toy(values, labels, parts)
-    return dataset if split else replace(dataset, split=stratified(dataset.target, same_input(dataset)))
+    together = same_input(dataset.inputs, dataset.kinds, dataset.groups)
+    return dataset if split else replace(dataset, split=stratified(dataset.target, together))
 
 
 @pytest.mark.parametrize("name", ["digits", "wine", "breast_cancer", "iris", "diabetes"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,7 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
     """The job of a plan; the same call on every rank."""
     plan = setting.plan
     seed = int(plan["train.seed"])
-    torch.manual_seed(seed)
+    seed_generators(seed)
     model = strategy.wrap(build_model(setting))
     optimizer, rates = _optimizer(plan, model)
     source = open_source(setting)
@@ -112,8 +113,15 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
         base_rates=rates,
     )
     # from here on the global generator serves dropout alone, and each rank draws its own
-    torch.manual_seed((seed + 1) * 1_000_003 + strategy.rank)
+    seed_generators((seed + 1) * 1_000_003 + strategy.rank)
     return job
+
+
+def seed_generators(seed: int) -> None:
+    """The global generators of torch, Python and numpy: the feed draws from none of them."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
 
 
 def _piece(plan: Plan, piece: str) -> Any:

@@ -5,6 +5,8 @@ Legend of axes: B rows, D features.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -40,4 +42,4 @@ def embedding_width(count: int) -> int:
 
     fastai itself stops at 600.
     """
-    return min(WIDEST, max(1, round(1.6 * count**0.56)))
+    return min(WIDEST, max(1, round(1.6 * math.pow(count, 0.56))))

@@ -22,11 +22,12 @@ def epoch_order(num_examples: int, seed: int, epoch: int) -> np.ndarray:
     return np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(num_examples)
 
 
-def cut(rows: np.ndarray, pieces: int) -> list[np.ndarray]:
-    """`rows` in `pieces` runs whose lengths differ by at most one; trailing ones may be empty."""
+def cut(rows: np.ndarray, pieces: int, least: int = 1) -> list[np.ndarray]:
+    """`rows` in `pieces` runs, as even as can be; with fewer than `least` rows for each, the last runs are empty."""
     if pieces == 1:
         return [rows]
-    return np.array_split(rows, pieces)
+    filled = max(1, min(pieces, len(rows) // least))
+    return [*np.array_split(rows, filled), *(rows[:0] for _ in range(pieces - filled))]
 
 
 @dataclass(frozen=True)
@@ -58,26 +59,38 @@ class Feed:
     @property
     def windows_per_epoch(self) -> int:
         """Optimizer steps of one epoch."""
-        return -(-len(self.rows) // self.batch_size)
+        return len(self._starts())
 
-    def window_rows(self, epoch: int, index: int) -> np.ndarray:
-        """The rows of one window over all ranks, for naming examples afterwards."""
+    def _starts(self) -> list[int]:
+        """Where each window starts. A last one of a single example borrows from the one before: BatchNorm needs two.
+
+        (With windows of two there is nothing to borrow; then they become one of three.)
+        """
+        starts = list(range(0, len(self.rows), self.batch_size))
+        if self.batch_size > 1 and len(starts) > 1 and len(self.rows) - starts[-1] == 1:
+            last = starts.pop()
+            starts += [last - 1] if self.batch_size > 2 else []
+        return starts
+
+    def window_rows(self, epoch: int) -> list[np.ndarray]:
+        """The rows of each window of an epoch over all ranks, in order."""
         order = self.rows[epoch_order(len(self.rows), self.seed, epoch)]
-        return order[index * self.batch_size : (index + 1) * self.batch_size]
+        starts = self._starts()
+        return [order[start:end] for start, end in zip(starts, [*starts[1:], len(order)], strict=True)]
 
     def epoch(self, epoch: int, first: int = 0) -> Iterator[Window]:
         """The windows of an epoch from window `first` on."""
-        order = self.rows[epoch_order(len(self.rows), self.seed, epoch)]
-        starts = range(first * self.batch_size, len(order), self.batch_size)
-        windows = [order[start : start + self.batch_size] for start in starts]
+        windows = self.window_rows(epoch)[first:]
         shares = [self._share(rows) for rows in windows]
         batches = self._batches([part for share in shares for part in share], epoch)
         for index, (rows, share) in enumerate(zip(windows, shares, strict=True), start=first):
             yield Window(index, rows, [next(batches) for _ in share])
 
     def _share(self, rows: np.ndarray) -> list[np.ndarray]:
-        mine = cut(rows, self.world)[self.rank]
-        return [part for part in cut(mine, self.accumulate) if len(part)]
+        # a rank or micro-batch is left empty rather than with a single example, unless full windows have no more
+        least = 1 if self.batch_size <= self.world * self.accumulate else 2
+        mine = cut(rows, self.world, least)[self.rank]
+        return [part for part in cut(mine, self.accumulate, least) if len(part)]
 
     def _batches(self, parts: list[np.ndarray], epoch: int) -> Iterator[Batch]:
         if self.workers == 0 or not self.source.is_heavy or not parts:

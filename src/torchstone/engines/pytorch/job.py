@@ -71,6 +71,16 @@ class Job:
         """The parameters that the optimizer updates, in its order."""
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
 
+    @cached_property
+    def buffers(self) -> list[torch.Tensor]:
+        """What a forward pass in train mode changes: BatchNorm's statistics and their like."""
+        return list(self.model.buffers())
+
+    @cached_property
+    def kept_buffers(self) -> list[torch.Tensor]:
+        """Room for the buffers as they were before a step."""
+        return [buffer.detach().clone() for buffer in self.buffers]
+
     @property
     def total_steps(self) -> int:
         """Optimizer steps of the whole run, when none is skipped."""

@@ -66,27 +66,41 @@ def _output_shape(job: Job, validation: Validation) -> tuple[int, ...]:
     return tuple(output.shape[1:])
 
 
+def exported_state(job: Job) -> dict[str, torch.Tensor]:
+    """The weights as they are trained, with buffers that all ranks agree on."""
+    return _agreed(job, dict(job.model.state_dict()))
+
+
+def averaged_state(job: Job) -> dict[str, torch.Tensor] | None:
+    """The averaged weights, with buffers that all ranks agree on; None where the job does not average."""
+    return None if job.average is None else _agreed(job, job.average.state())
+
+
+def _agreed(job: Job, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    buffers = {name for name, _ in job.model.named_buffers()} & state.keys()
+    return {**state, **job.strategy.agreed({name: state[name] for name in buffers})}
+
+
 @contextlib.contextmanager
 def agreed_weights(job: Job) -> Iterator[None]:
-    """The weights that are judged and exported: averaged if the job averages, buffers agreed over ranks.
+    """The weights that are judged: averaged ones if the job averages, buffers agreed over ranks.
 
     Afterwards every rank has its own weights and buffers again, bit for bit.
     """
-    with contextlib.ExitStack() as stack:
-        if job.average is not None:
-            stack.enter_context(job.average.swapped())
-        elif job.strategy.world > 1:
-            agreed = job.strategy.agreed_state(job.model)
-            buffers = dict(job.model.named_buffers())
-            kept = {name: value.clone() for name, value in buffers.items()}
-            with torch.no_grad():
-                for name in buffers.keys() & agreed.keys():
-                    buffers[name].copy_(agreed[name])
-            stack.callback(_restore, buffers, kept)
+    if job.average is None and job.strategy.world == 1:
         yield
+        return
+    judged = averaged_state(job) or exported_state(job)
+    live = job.model.state_dict(keep_vars=True)
+    kept = {name: value.detach().clone() for name, value in live.items()}
+    _put(live, judged)
+    try:
+        yield
+    finally:
+        _put(live, kept)
 
 
 @torch.no_grad()
-def _restore(buffers: dict[str, torch.Tensor], kept: dict[str, torch.Tensor]) -> None:
-    for name, value in buffers.items():
-        value.copy_(kept[name])
+def _put(live: dict[str, torch.Tensor], values: dict[str, torch.Tensor]) -> None:
+    for name, value in live.items():
+        value.copy_(values[name])

@@ -13,24 +13,25 @@ from torchstone.core.errors import StoneError
 from torchstone.engines.pytorch.checkpoint import Content
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
+from torchstone.engines.pytorch.scoring import averaged_state, exported_state
 
 
 def take(job: Job, progress: Progress) -> Content:
     """Copies everything to host memory; every rank calls it, rank 0's copy is the one to write."""
     optimizer, numbers = _flatten(job.optimizer.state_dict())
     tensors = {
-        "model": _copy(job.strategy.agreed_state(job.model)),
+        "model": _copy(exported_state(job)),
         "optimizer": _copy(optimizer),
         "ranks": _ranks(job),
     }
-    if job.average is not None:
-        tensors["averaged"] = _copy(job.average.state())
+    averaged = averaged_state(job)
+    if averaged is not None:
+        tensors["averaged"] = _copy(averaged)
     state = {
         "progress": progress.to_json(),
         "optimizer": numbers,
         "scaler": None if job.precision.scaler is None else job.precision.scaler.state_dict(),
         "world": job.strategy.world,
-        "python_random": _python_state(),
         "torch": torch.__version__,
     }
     return Content(tensors, state)
@@ -48,7 +49,6 @@ def restore(job: Job, content: Content) -> tuple[Progress, list[str]]:
         job.precision.scaler.load_state_dict(scaler)
     if content.state["world"] == job.strategy.world:
         _load_ranks(job, content.tensors["ranks"])
-        _load_python_state(content.state["python_random"], content.tensors["ranks"])
     else:
         notes.append(
             f"saved by {content.state['world']} ranks, resumed by {job.strategy.world}: examples keep their order, "
@@ -97,17 +97,21 @@ def _unflatten(tensors: dict[str, Tensor], saved: dict[str, Any]) -> dict[str, A
 def _ranks(job: Job) -> dict[str, Tensor]:
     """What differs between ranks: the generator that dropout draws from, and buffers such as BatchNorm's."""
     gathered = {}
-    for name, value in [*_generators(job).items(), *job.model.named_buffers()]:
+    for name, value in [*_generators(job).items(), *job.model.named_buffers(), *_averaged_buffers(job).items()]:
         for rank, part in enumerate(job.strategy.gather(value.detach().reshape(-1))):
             gathered[f"{rank}.{name}"] = part.to("cpu", copy=True)
-    numpy_state = np.random.get_state(legacy=False)
-    assert isinstance(numpy_state, dict)
-    gathered["numpy"] = torch.from_numpy(numpy_state["state"]["key"].astype(np.int64))
     return gathered
 
 
+def _averaged_buffers(job: Job) -> dict[str, Tensor]:
+    if job.average is None:
+        return {}
+    buffers = {name for name, _ in job.model.named_buffers()}
+    return {f"averaged.{name}": value for name, value in sorted(job.average.state().items()) if name in buffers}
+
+
 def _generators(job: Job) -> dict[str, Tensor]:
-    states = {"generator": torch.get_rng_state()}
+    states = {"generator": torch.get_rng_state(), "python": _python_state(), "numpy": _numpy_state()}
     if job.strategy.device.type == "cuda":
         states["generator.cuda"] = torch.cuda.get_rng_state(job.strategy.device)
     return states
@@ -117,23 +121,31 @@ def _generators(job: Job) -> dict[str, Tensor]:
 def _load_ranks(job: Job, tensors: dict[str, Tensor]) -> None:
     rank = job.strategy.rank
     torch.set_rng_state(tensors[f"{rank}.generator"])
+    _set_python_state(tensors[f"{rank}.python"].tolist())
+    _set_numpy_state(tensors[f"{rank}.numpy"].tolist())
     if f"{rank}.generator.cuda" in tensors and job.strategy.device.type == "cuda":
         torch.cuda.set_rng_state(tensors[f"{rank}.generator.cuda"], job.strategy.device)
-    for name, buffer in job.model.named_buffers():
+    for name, buffer in [*job.model.named_buffers(), *_averaged_buffers(job).items()]:
         buffer.copy_(tensors[f"{rank}.{name}"].view(buffer.shape))
 
 
-def _python_state() -> dict[str, Any]:
-    """Python's and numpy's global generators: the parts here draw from neither, those of others may."""
-    version, numbers, gauss = random.getstate()
-    numpy_state = np.random.get_state(legacy=False)
-    assert isinstance(numpy_state, dict)
-    rest = {"pos": numpy_state["state"]["pos"], "has": numpy_state["has_gauss"], "gauss": numpy_state["gauss"]}
-    return {"version": version, "numbers": numbers, "gauss": gauss, "numpy": rest}
+def _python_state() -> Tensor:
+    """Python's global generator as float64 (its words have 32 bits): the parts here draw from none, others' may."""
+    _, words, gauss = random.getstate()
+    return torch.tensor([*words, float(gauss is not None), gauss or 0.0], dtype=torch.float64)
 
 
-def _load_python_state(saved: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-    random.setstate((saved["version"], tuple(saved["numbers"]), saved["gauss"]))
-    rest = saved["numpy"]
-    key = tensors["numpy"].numpy().astype(np.uint32)
-    np.random.set_state(("MT19937", key, rest["pos"], rest["has"], rest["gauss"]))
+def _set_python_state(values: list[float]) -> None:
+    *words, has_gauss, gauss = values
+    random.setstate((3, tuple(int(word) for word in words), gauss if has_gauss else None))
+
+
+def _numpy_state() -> Tensor:
+    """numpy's global generator as float64: 624 words, position, and the kept normal number, if there is one."""
+    _, words, position, has_gauss, gauss = np.random.get_state()
+    return torch.tensor([*np.asarray(words).tolist(), position, has_gauss, gauss], dtype=torch.float64)
+
+
+def _set_numpy_state(values: list[float]) -> None:
+    *words, position, has_gauss, gauss = values
+    np.random.set_state(("MT19937", np.array(words).astype(np.uint32), int(position), int(has_gauss), gauss))

@@ -45,6 +45,8 @@ def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Ou
     started = time.perf_counter()
     rates = set_rates(job, progress.step)
     job.optimizer.zero_grad(set_to_none=True)
+    if job.buffers:
+        torch._foreach_copy_(job.kept_buffers, job.buffers)
 
     loss_sum, weight, examples = accumulate_gradients(job, window)
     scaler = job.precision.scaler
@@ -69,6 +71,8 @@ def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Ou
     if not weight:
         row["skipped"] = "no target counts"
     elif not (math.isfinite(loss_sum) and math.isfinite(norm)):
+        if job.buffers:  # the forward pass has put the bad numbers into BatchNorm's statistics already
+            torch._foreach_copy_(job.buffers, job.kept_buffers)
         problem = judge_overflow(job, window, progress, row)
     else:
         progress.overflows = 0

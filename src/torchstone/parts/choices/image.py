@@ -60,7 +60,7 @@ def _augment(facts: Mapping[str, Any], size: int) -> list[Choice]:
                "photographs: a part or the mirror image shows the same thing", "Szegedy et al. 2015",
                "left and right mean something, or small things at the edge decide: none or shift"),
         Choice("image.augment.options.smallest", 0.35, "derived",
-               "share of the area: the 0.08 of ImageNet is for a million pictures; small sets learn from larger parts",
+               "share of the area: ImageNet's 0.08 is for a million pictures; small sets learn from larger parts",
                f"{CLOTHING}; {START}"),
     ]
 
@@ -68,7 +68,7 @@ def _augment(facts: Mapping[str, Any], size: int) -> list[Choice]:
 def _cache() -> list[Choice]:
     return [Choice(
         "image.cache_gib", 4.0, "default",
-        "decoded pictures are kept as bytes: later epochs read instead of decoding; what was used longest ago makes room",
+        "decoded pictures are kept as bytes: later epochs read instead of decoding; the longest unused makes room",
         CACHE, "0 turns it off",
     )]  # fmt: skip
 
@@ -77,12 +77,13 @@ def _model(facts: Mapping[str, Any], size: int, model: str) -> list[Choice]:
     if model != "small_resnet":
         return [Choice("model.name", model, "derived", f"{size} pixels: the smallest of the usual networks first",
                        f"He et al. 2016; {START}", f"pictures of at most {SMALL} pixels: small_resnet")]
-    source = DIGITS if size <= SYMBOLS else CLOTHING
+    source, width = (DIGITS, 32) if size <= 16 else (CLOTHING, 24)
     return [
         Choice("model.name", model, "derived",
-               f"{size} pixels, {int(facts['num_train']):,} to learn from: a small residual network trains in minutes",
+               f"{size} pixels, {int(facts['num_train']):,} to learn from: a small network trains in minutes",
                source, f"an accelerator and pictures above {SMALL} pixels: resnet18"),
-        Choice("model.options.width", 32, "default", "channels of the first stage, doubled at each stage", source),
+        Choice("model.options.width", width, "derived", f"{size} pixels; channels of the first stage, doubled later",
+               source),
         Choice("model.options.depth", 1, "default", "blocks per stage", source),
     ]
 
@@ -91,11 +92,11 @@ def _weights(facts: Mapping[str, Any], model: str) -> list[Choice]:
     num = int(facts["num_train"])
     if num >= FEW:
         return []
-    way = "--set model.weights=FILE" if model != "small_resnet" else "--set model=resnet18 --set model.weights=FILE"
+    way = ("--set model.name=resnet18 " if model == "small_resnet" else "") + "--set model.weights=FILE"
     return [Choice(
         "model.weights", None, "derived",
-        f"none is here, so training starts from scratch; with {num:,} training pictures, pretrained weights would help: "
-        f"{way} (or hub, which downloads them)", KORNBLITH, f"{FEW:,} or more training pictures",
+        f"none is here, so training starts from scratch; with {num:,} training pictures, pretrained weights would "
+        f"help: {way} (or hub, which downloads them)", KORNBLITH, f"{FEW:,} or more training pictures",
     )]  # fmt: skip
 
 

@@ -34,7 +34,8 @@ def _pieces(word: str) -> int:
 def choose_text(facts: Mapping[str, Any]) -> list[Choice]:
     """Tokens, model, optimizer, schedule and length of a training on texts, each with its reason.
 
-    facts: num_train (texts), num_classes, words_p99 (see `measure_texts`), and has_accelerator.
+    facts: num_train (texts), words_p99 (see `measure_texts`), has_accelerator, and model where the user names one:
+    another model than the planned one keeps its own options.
     """
     return [*_tokens(facts), *_model(facts), *_optimizer(), *_length(facts)]
 
@@ -57,6 +58,8 @@ def _tokens(facts: Mapping[str, Any]) -> list[Choice]:
 
 
 def _model(facts: Mapping[str, Any]) -> list[Choice]:
+    if facts.get("model", "text_cnn") != "text_cnn":
+        return []
     return [
         Choice("model.name", "text_cnn", "derived",
                f"{facts['num_train']:,} texts to learn from, no pretrained weights: short phrases decide",

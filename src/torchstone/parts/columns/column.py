@@ -59,11 +59,9 @@ def read_column(cells: Sequence[Cell], *, kind: ColumnKind | None = None) -> Col
 def is_text(cells: Sequence[Cell]) -> bool:
     """Whether these cells are written language rather than names of categories (TEXT_WORDS, TEXT_DISTINCT)."""
     present = [cell for cell in cells if not is_empty(cell)]
-    if not present or not all(isinstance(cell, str) for cell in present):
+    if set(map(type, present)) != {str} or len(set(present)) < TEXT_DISTINCT * len(present):
         return False
-    if sum(words(cell) for cell in present) < TEXT_WORDS * len(present):
-        return False
-    return len(set(present)) >= TEXT_DISTINCT * len(present)
+    return sum(words(cell) for cell in present) >= TEXT_WORDS * len(present)
 
 
 def words(text: str) -> float:
@@ -73,7 +71,7 @@ def words(text: str) -> float:
 
 def is_nested(cells: Sequence[Cell]) -> bool:
     """Whether a cell is a list, an object or bytes, which no model here reads."""
-    return any(isinstance(cell, (list, dict, bytes)) for cell in cells)
+    return not {list, dict, bytes}.isdisjoint(map(type, cells))
 
 
 def constant(column: Column) -> str | None:

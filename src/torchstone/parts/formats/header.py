@@ -11,15 +11,13 @@ _SAMPLE_ROWS = 1000
 def is_header(rows: list[list[str]]) -> bool:
     """Whether the first row holds names.
 
-    It holds data where one of its cells is a number above numbers, or where one of its cells comes again at least
-    twice below in its own column although the row itself does not come again.
+    It holds data where one of its cells is a number above numbers, or comes again at least twice below in its own
+    column. Rows equal to the first do not count as "again": headers are repeated where files were joined.
     """
     first, below = rows[0], rows[1:_SAMPLE_ROWS]
     if not below:
         return not any(number(cell) is not None for cell in first)
-    if first in below:
-        return True
-    return not any(_is_data(cell, [row[j] for row in below]) for j, cell in enumerate(first))
+    return not any(_is_data(cell, [row[j] for row in below if row != first]) for j, cell in enumerate(first))
 
 
 def _is_data(cell: str, below: list[str]) -> bool:

@@ -85,4 +85,6 @@ def _table(rows: list[dict[str, Any]], lines: list[int], where: str) -> Table:
     if not rows:
         raise StoneError("the file holds no record", where=where, fix="give one JSON object per line")
     names = dict.fromkeys(name for row in rows for name in row)
+    if not names:
+        raise StoneError(f"all {len(rows):,} objects are empty", where=where, fix="give objects with keys and values")
     return Table({name: [row.get(name) for row in rows] for name in names}, lines)

@@ -14,6 +14,7 @@ from torchstone.parts.metrics._counts import Counts, is_undefined
 from torchstone.parts.metrics.balanced_accuracy import balanced_accuracy, mean_recall
 from torchstone.parts.metrics.confusion import confusion
 from torchstone.parts.metrics.macro_f1 import macro_f1, mean_f1
+from torchstone.parts.metrics.mean_average_precision import mean_average_precision, mean_of, ranked
 
 # Of single labels, these read the confusion matrix alone.
 _OF_COUNTS: dict[Metric, Callable[[Counts], np.ndarray]] = {macro_f1: mean_f1, balanced_accuracy: mean_recall}
@@ -38,6 +39,8 @@ def bootstrap(
     draw = np.random.default_rng(seed)
     if target.ndim == 1 and scores.ndim == 2 and metric in _OF_COUNTS:
         values = _OF_COUNTS[metric](_drawn_counts(confusion(scores, target), resamples, draw))
+    elif metric is mean_average_precision:
+        values = _drawn_precision(scores, target, resamples, draw)
     else:
         drawn = (draw.integers(0, len(target), len(target)) for _ in range(resamples))
         values = np.array([metric(scores[rows], target[rows]) for rows in drawn])
@@ -46,6 +49,13 @@ def bootstrap(
         return float("nan"), float("nan")
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def _drawn_precision(scores: np.ndarray, target: np.ndarray, resamples: int, draw: np.random.Generator) -> np.ndarray:
+    # An example drawn twice counts twice: sorting once and weighting is the same as sorting each resample.
+    labels, num = ranked(scores, target), len(target)
+    drawn = (np.bincount(draw.integers(0, num, num), minlength=num).astype(np.float64) for _ in range(resamples))
+    return np.array([mean_of(labels, weight_N) for weight_N in drawn])
 
 
 def _drawn_counts(matrix_KK: np.ndarray, resamples: int, draw: np.random.Generator) -> Counts:

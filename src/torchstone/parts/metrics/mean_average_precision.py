@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from torchstone.parts.metrics._counts import defined_mean, is_undefined
@@ -14,16 +17,38 @@ def mean_average_precision(scores: np.ndarray, target: np.ndarray) -> float:
     """
     if is_undefined(scores, target):
         return float("nan")
-    each = [_average_precision(score_N, true_N > 0) for score_N, true_N in zip(scores.T, target.T, strict=True)]
-    return float(defined_mean(np.array(each)))
+    return mean_of(ranked(scores, target), np.ones(len(target)))
 
 
-def _average_precision(score_N: np.ndarray, is_true_N: np.ndarray) -> float:
-    num_true = int(is_true_N.sum())
-    if num_true == 0:
+@dataclass(frozen=True)
+class Ranked:
+    """One label's examples from the highest score down: rows, last places of runs of equal scores, truth."""
+
+    rows: np.ndarray
+    ends: np.ndarray
+    is_true: np.ndarray
+
+
+def ranked(scores: np.ndarray, target: np.ndarray) -> list[Ranked]:
+    """Every label of scores and labels [N, K], sorted once, so that many weightings of one set are cheap."""
+    labels = []
+    for score_N, true_N in zip(scores.T, target.T, strict=True):
+        rows = np.argsort(-score_N, kind="stable")
+        ends = np.append(np.flatnonzero(np.diff(score_N[rows])), len(rows) - 1)
+        labels.append(Ranked(rows, ends, true_N[rows] > 0))
+    return labels
+
+
+def mean_of(labels: Sequence[Ranked], weight_N: np.ndarray) -> float:
+    """The metric where example i counts `weight_N[i]` times; NaN where no label is true."""
+    return float(defined_mean(np.array([_average_precision(label, weight_N) for label in labels])))
+
+
+def _average_precision(label: Ranked, weight_N: np.ndarray) -> float:
+    weight = weight_N[label.rows]
+    seen = np.cumsum(weight)[label.ends]
+    hits = np.cumsum(weight * label.is_true)[label.ends]
+    if hits[-1] == 0:
         return float("nan")
-    order = np.argsort(-score_N, kind="stable")
-    sorted_score = score_N[order]
-    ends = np.append(np.flatnonzero(np.diff(sorted_score)), len(order) - 1)  # the last of each run of equal scores
-    hits = np.cumsum(is_true_N[order])[ends]
-    return float((hits / (ends + 1) * np.diff(hits, prepend=0)).sum() / num_true)
+    precision = np.divide(hits, seen, out=np.zeros(len(hits)), where=seen > 0)
+    return float((precision * np.diff(hits, prepend=0)).sum() / hits[-1])

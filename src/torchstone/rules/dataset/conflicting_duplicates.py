@@ -17,7 +17,7 @@ def check(dataset: Dataset) -> Iterator[Finding]:
     """One finding for all groups of equal inputs whose labels differ; numbers as target are left alone."""
     if not dataset.classes or len(dataset) == 0:
         return
-    groups_N = same_input(dataset)
+    groups_N = same_input(dataset.inputs, dataset.kinds, dataset.groups)
     target = dataset.target.reshape(len(dataset), -1)
     order = np.argsort(groups_N, kind="stable")
     same_group = np.diff(groups_N[order]) == 0
@@ -31,7 +31,7 @@ def check(dataset: Dataset) -> Iterator[Finding]:
     is_table = not {"text", "image"} & set(dataset.kinds.values())
     yield found(
         RULE,
-        f"{len(groups):,} inputs stand with two or more labels ({len(rows):,} of {len(dataset):,} examples); "
+        f"inputs with two or more labels: {len(groups):,} ({len(rows):,} of {len(dataset):,} examples); "
         f"the first: {' = '.join(pair[:3])}",
         where=Where(path=pair[0]),
         severity="advice" if is_table else None,

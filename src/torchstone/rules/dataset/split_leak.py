@@ -19,7 +19,7 @@ ERROR_SHARE = 0.05
 def check(dataset: Dataset) -> Iterator[Finding]:
     """One finding for each of validation and test that shares inputs with an earlier part."""
     pairs: tuple[tuple[Split, Split], ...] = (("validation", "train"), ("test", "train"), ("test", "validation"))
-    groups = same_input(dataset)
+    groups = same_input(dataset.inputs, dataset.kinds, dataset.groups)
     for later, earlier in pairs:
         rows, seen = dataset.rows(later), dataset.rows(earlier)
         leaked = rows[np.isin(groups[rows], groups[seen])]

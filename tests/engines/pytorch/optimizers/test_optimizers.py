@@ -10,6 +10,7 @@ from torchstone.core.errors import StoneError
 from torchstone.engines.pytorch.optimizers.adam import adam
 from torchstone.engines.pytorch.optimizers.adamw import adamw
 from torchstone.engines.pytorch.optimizers.sgd import sgd
+from torchstone.testing.check_optimizer import check_optimizer
 
 RNG = np.random.default_rng(3)
 START = RNG.normal(size=(4, 3))
@@ -63,6 +64,11 @@ def test_ten_steps_of_sgd(nesterov):
     expected = sgd_by_hand(0.05, 0.9, 0.01, nesterov=nesterov)
     stepped = ten_steps(lambda groups: sgd(groups, lr=0.05, momentum=0.9, nesterov=nesterov), 0.01)
     assert stepped == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("make", "lr"), [(adam, 0.1), (adamw, 0.1), (sgd, 0.05)])
+def test_the_contract_of_optimizers(make, lr):
+    check_optimizer(lambda groups: make(groups, lr=lr))
 
 
 @pytest.mark.parametrize("make", [adam, adamw, sgd])

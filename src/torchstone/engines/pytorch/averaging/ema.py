@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor, nn
 
@@ -34,7 +31,7 @@ class Average:
             self._shadow[name].copy_(self._live[name])
 
     def state(self) -> dict[str, Tensor]:
-        """The averaged weights by the model's names."""
+        """The averaged weights and buffers by the model's names, as this rank has them."""
         return dict(self._shadow)
 
     @torch.no_grad()
@@ -42,20 +39,6 @@ class Average:
         """Takes over saved averages."""
         for name, value in state.items():
             self._shadow[name].copy_(value)
-
-    @contextlib.contextmanager
-    def swapped(self) -> Iterator[None]:
-        """The model holds the averaged weights inside the block, its own again after it, bit for bit."""
-        with torch.no_grad():
-            kept = {name: value.detach().clone() for name, value in self._live.items()}
-            for name, value in self._live.items():
-                value.copy_(self._shadow[name])
-        try:
-            yield
-        finally:
-            with torch.no_grad():
-                for name, value in self._live.items():
-                    value.copy_(kept[name])
 
 
 def ema(model: nn.Module, *, decay: float = 0.999) -> Average:

@@ -15,7 +15,7 @@ def text_gru(
     embedding: int = 128,
     width: int = 128,
     depth: int = 1,
-    dropout: float = 0.5,
+    dropout: float = 0.3,
     word_dropout: float = 0.1,
 ) -> nn.Module:
     """Bidirectional GRU text classifier, mean and maximum over time (Cho et al. 2014).

@@ -15,7 +15,7 @@ def text_lstm(
     embedding: int = 128,
     width: int = 128,
     depth: int = 1,
-    dropout: float = 0.5,
+    dropout: float = 0.3,
     word_dropout: float = 0.1,
 ) -> nn.Module:
     """Bidirectional LSTM text classifier, mean and maximum over time (Hochreiter and Schmidhuber 1997).

@@ -92,16 +92,27 @@ def _read_jpeg(data: bytes, path: str, channels: int, shorter: int | None) -> np
         scale = 1
         while shorter is not None and scale < 8 and -(-min(height, width) // (scale * 2)) >= shorter:
             scale *= 2
+        # the exact transform costs 3 % more than the fast one and differs less from Pillow's (0.8 against 1.5 of 255)
         picture: np.ndarray = simplejpeg.decode_jpeg(
-            data, "GRAY" if channels == 1 else "RGB", fastdct=True, fastupsample=True,
+            data, "GRAY" if channels == 1 else "RGB", fastdct=False, fastupsample=True,
             min_height=-(-height // scale), min_width=-(-width // scale), min_factor=1,
         )
     except ValueError:
         return None
-    # EXIF stands in one of the segments before the picture
-    if data.find(b"Exif\x00\x00", 0, 1 << 18) >= 0:
+    if _has_exif(data):
         picture = np.ascontiguousarray(_turn(picture, _orientation(data)))
     return picture
+
+
+def _has_exif(data: bytes) -> bool:
+    """Whether one of the segments before the picture is EXIF; searching all bytes would cost a tenth of decoding."""
+    at = 2
+    while at + 10 <= len(data) and data[at] == 0xFF and data[at + 1] != 0xDA:
+        if data[at + 1] == 0xE1 and data[at + 4 : at + 10] == b"Exif\x00\x00":
+            return True
+        # a marker may be preceded by any number of fill bytes
+        at += 1 if data[at + 1] == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4])
+    return False
 
 
 def _orientation(data: bytes) -> int:

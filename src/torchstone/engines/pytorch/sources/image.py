@@ -82,7 +82,7 @@ def open_source(
         threads = int(plan.get("train.threads", 0) or 0)
         place = stored.Place(cache_folder, limit, _versions(), threads)
         pictures = stored.Cached(dataset, decoded, place, notes)
-    return ImageSource(dataset, pictures, encoding, _augment(plan), int(plan.get("train.seed", 0)), notes)
+    return ImageSource(dataset, pictures, encoding, plan, notes)
 
 
 class ImageSource:
@@ -93,30 +93,31 @@ class ImageSource:
     """
 
     def __init__(
-        self, dataset: Dataset, pictures: stored.Pictures, encoding: dict[str, Any], augment: Augment,
-        seed: int, notes: list[str],
+        self, dataset: Dataset, pictures: stored.Pictures, encoding: dict[str, Any], plan: Plan, notes: list[str]
     ) -> None:
         self.notes = notes
-        self._pictures, self._augment, self._seed = pictures, augment, seed
+        self._pictures, self._plan, self._seed = pictures, plan, int(plan.get("train.seed", 0))
         self._size, self._channels = int(encoding["size"]), int(encoding["channels"])
         self._middle = encoding["evaluation"]
         self._resizer = str(encoding["resizer"])
         self._target = _targets(dataset)
         mean, std = (torch.tensor(encoding[key], dtype=torch.float64).repeat(self._size) for key in ("mean", "std"))
         self._scale, self._shift = (1 / (255 * std)).float(), (-mean / std).float()
-        self._clear()
+        self._make()
 
-    def _clear(self) -> None:
+    def _make(self) -> None:
+        self._augment = _augment(self._plan)
         self._resizing = resizing(self._resizer)
         self._bytes, self._floats = Buffers(np.uint8), Buffers(np.float32)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For worker processes: everything but the buffers and OpenCV's functions."""
-        return {key: value for key, value in vars(self).items() if key not in ("_resizing", "_bytes", "_floats")}
+        """For worker processes: everything but the buffers and functions, which each process makes for itself."""
+        own = ("_augment", "_resizing", "_bytes", "_floats")
+        return {key: value for key, value in vars(self).items() if key not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._clear()
+        self._make()
 
     @property
     def is_heavy(self) -> bool:

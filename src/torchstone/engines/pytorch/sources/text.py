@@ -98,7 +98,7 @@ def _texts(dataset: Dataset) -> list[str]:
     if not columns:
         found = ", ".join(f"{name} ({kind})" for name, kind in dataset.kinds.items()) or "none"
         raise StoneError(
-            f"there is no text column; found: {found}", where=dataset.source, fix="name it with --set data.text=COLUMN"
+            f"there is no text column; found: {found}", where=dataset.source, fix="name it with data.text: COLUMN"
         )
     parts = [["" if text is None else str(text) for text in dataset.inputs[name]] for name in columns]
     return parts[0] if len(parts) == 1 else ["\n".join(row) for row in zip(*parts, strict=True)]
@@ -109,9 +109,12 @@ def _train(texts: Sequence[str], vocabulary: int, lowercase: bool) -> Any:
     tokenizer = library.Tokenizer(library.models.BPE(unk_token=UNKNOWN))
     steps = [library.normalizers.NFKC()] + [library.normalizers.Lowercase()] * lowercase
     tokenizer.normalizer = library.normalizers.Sequence(steps)
-    tokenizer.pre_tokenizer = library.pre_tokenizers.Whitespace()
+    # The mark "▁" tells the start of a word from its middle. Marking the middle instead (the trainer's own
+    # continuing_subword_prefix) numbers tokens in the order of a hash table: another vocabulary at every run.
+    mark = library.pre_tokenizers.Metaspace(prepend_scheme="always", split=False)
+    tokenizer.pre_tokenizer = library.pre_tokenizers.Sequence([library.pre_tokenizers.Whitespace(), mark])
     trainer = library.trainers.BpeTrainer(
-        vocab_size=vocabulary, special_tokens=[PADDING, UNKNOWN], show_progress=False, continuing_subword_prefix="##"
+        vocab_size=vocabulary, special_tokens=[PADDING, UNKNOWN], show_progress=False
     )
     tokenizer.train_from_iterator(_chunks(texts), trainer)
     return tokenizer

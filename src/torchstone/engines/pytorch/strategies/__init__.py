@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class Strategy(Protocol):
         """The tensors of all ranks, in rank order; their first axes may differ in length."""
         ...
 
-    def agreed_state(self, model: nn.Module) -> dict[str, Tensor]:
-        """The model's state with buffers that all ranks agree on: float ones averaged, others the largest."""
+    def agreed(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Copies that are equal on all ranks: float tensors averaged over ranks, of others the largest."""
         ...
 
     def barrier(self) -> None:

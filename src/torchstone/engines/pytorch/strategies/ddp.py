@@ -9,7 +9,7 @@ fixed, sums stay sums, and a rank without examples takes part with zeros.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import torch
@@ -84,18 +84,17 @@ class Ddp:
             dist.all_gather(all_padded, padded)
         return [part[:length].cpu() for part, length in zip(all_padded, lengths, strict=True)]
 
-    def agreed_state(self, model: nn.Module) -> dict[str, Tensor]:
-        """Float buffers averaged over ranks, integer ones the largest; the live ones are not touched."""
-        state = dict(model.state_dict())
-        for name in sorted(set(state) & {name for name, _ in model.named_buffers()}):
-            value = state[name].detach().clone()
+    def agreed(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Float tensors averaged over ranks, of others the largest; the given ones are not touched."""
+        equal = {}
+        for name, value in sorted(tensors.items()):
+            equal[name] = value.detach().clone()
             if value.is_floating_point():
-                dist.all_reduce(value)
-                value /= self.world
+                dist.all_reduce(equal[name])
+                equal[name] /= self.world
             else:
-                dist.all_reduce(value, op=dist.ReduceOp.MAX)
-            state[name] = value
-        return state
+                dist.all_reduce(equal[name], op=dist.ReduceOp.MAX)
+        return equal
 
     def barrier(self) -> None:
         """Returns when every rank has come here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -35,9 +35,9 @@ class Single:
         """The tensor itself."""
         return [value]
 
-    def agreed_state(self, model: nn.Module) -> dict[str, Tensor]:
-        """The model's own state."""
-        return dict(model.state_dict())
+    def agreed(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors themselves."""
+        return dict(tensors)
 
     def barrier(self) -> None:
         """Nobody to wait for."""

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 import yaml
 from PIL import Image
 
@@ -126,9 +125,3 @@ def digits(folder: Path, *, epochs: int = 12, classes=None):
     train(run, data.data / 16, target, is_train, epochs=epochs, num_classes=10)
     write_papers(run, dataset)
     return run, dataset
-
-
-@pytest.fixture(scope="session")
-def digits_run(tmp_path_factory):
-    """(run, dataset) of digits, one of whose classes has a name that is a script."""
-    return digits(tmp_path_factory.mktemp("digits"), classes=[EVIL, *(str(i) for i in range(1, 10))])
