@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 
-from torchstone.cli.train import interrupted, tell
+from torchstone.cli.train import command, interrupted, tell
 from torchstone.core.run import Run
 from torchstone.flows.train import TrainResult
 
@@ -42,3 +43,20 @@ def test_json_is_one_object_in_which_nan_is_null(capsys: pytest.CaptureFixture[s
 def test_a_plan_that_is_blocked_trains_nothing_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     tell(TrainResult(None, "blocked", {"status": "blocked"}), is_json=False)
     assert "nothing was trained" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", [option for option in command.params if isinstance(option, click.Option)])
+def test_torchrun_hands_on_every_option_in_at_least_one_spelling(
+    option: click.Option, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It takes short forms of its own options from the words of the script: --run is --run-path to it."""
+    from torch.distributed.run import get_args_parser
+
+    def is_handed_on(spelling: str) -> bool:
+        try:
+            words = ["-m", "torchstone", "train", "data", spelling, "x"]
+            return get_args_parser().parse_args(words).training_script_args == words[2:]
+        except SystemExit:
+            return False
+
+    assert any(is_handed_on(spelling) for spelling in option.opts if spelling.startswith("--"))

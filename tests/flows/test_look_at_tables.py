@@ -199,7 +199,8 @@ def test_a_file_in_memory_order_is_the_same_twice(tmp_path: Path) -> None:
 def test_a_table_of_passengers_keeps_what_describes_them(tmp_path: Path) -> None:
     """Names are free text and tickets identifiers beside real features: neither makes this a text task."""
     lines = "".join(
-        f'{i},{i % 2},{1 + i % 3},"Braund, Mr. Owen Number {i}",{"mf"[i % 5 > 1]},PC {i},{7.25 + i % 50}\n' for i in range(90)
+        f'{i},{i % 2},{1 + i % 3},"Braund, Mr. Owen Number {i}",{"mf"[i % 5 > 1]},PC {i},{7.25 + i % 50}\n'
+        for i in range(90)
     )
     (tmp_path / "t.csv").write_text("PassengerId,Survived,Pclass,Name,Sex,Ticket,Fare\n" + lines)
     seen = see(tmp_path / "t.csv")
@@ -212,7 +213,8 @@ def test_one_column_of_words_that_hardly_repeat_is_text_and_one_of_numbers_is_no
     words = [chr(97 + i % 26) * (1 + i // 26) for i in range(60)]
     (tmp_path / "t.csv").write_text("name,label\n" + "".join(f"{w},{'ab'[i % 2]}\n" for i, w in enumerate(words)))
     assert see(tmp_path / "t.csv").dataset.task == "text-classification"
-    (tmp_path / "t.csv").write_text("name,x,label\n" + "".join(f"{w},{i % 9},{'ab'[i % 2]}\n" for i, w in enumerate(words)))
+    lines = "".join(f"{w},{i % 9},{'ab'[i % 2]}\n" for i, w in enumerate(words))
+    (tmp_path / "t.csv").write_text("name,x,label\n" + lines)
     assert see(tmp_path / "t.csv", features=["x"]).dataset.kinds == {"x": "number"}
 
 
@@ -225,3 +227,14 @@ def test_scikit_learn_tables_are_read_number_for_number(tmp_path: Path, name: st
     assert dataset.task == f"tabular-{task}"
     np.testing.assert_array_equal(np.stack([dataset.inputs[n] for n in bunch.feature_names], axis=1), bunch.data)
     np.testing.assert_array_equal(dataset.target, bunch.target)
+
+
+def test_text_beside_row_numbers_and_constants_is_text_and_an_address_beside_features_is_not(tmp_path: Path) -> None:
+    lines = "".join(f"{i},en,what a day number {i},{'ab'[i % 2]}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("id,lang,said,label\n" + lines)
+    seen = see(tmp_path / "t.csv")
+    assert seen.dataset.kinds == {"said": "text"}
+    assert "not used: id, lang" in choice(seen, "data.text")[2]
+    lines = "".join(f"{i % 9},me{i}@there.org,{'ab'[i % 2]}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("age,title,label\n" + lines)
+    assert see(tmp_path / "t.csv").dataset.task == "tabular-classification"

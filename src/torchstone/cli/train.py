@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 @click.command(name="train")
 @click.argument("path", required=False, type=str)
-@click.option("--run", "run_name", metavar="NAME", help="The run's name; else one is made from task and time.")
+@click.option(
+    "--run",
+    "--run-name",  # torchrun reads --run as a short form of its own --run-path
+    "run_name",
+    metavar="NAME",
+    help="The run's name; else the time. Under torchrun: --run-name.",
+)
 @click.option("--resume", metavar="NAME", help="Go on with a run that was interrupted, or extend a finished one.")
 @click.option("--deterministic", is_flag=True, help="Only algorithms that give the same bits each time.")
 @options.data_options

@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchstone.core.finding import Where
+
 # str from a delimited file; str, int, float, bool, list, dict or None from JSON and Parquet.
 Cell = Any
+
+
+def place(where: str, field: str | None = None) -> Where:
+    """A row's place (`train.csv:14`) as a finding points to it, with its line apart."""
+    path, _, line = where.rpartition(":")
+    is_line = bool(path) and line.isdigit()
+    return Where(path=path, line=int(line), field=field) if is_line else Where(path=where, field=field)
 
 
 @dataclass(frozen=True)

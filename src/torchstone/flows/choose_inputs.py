@@ -13,16 +13,25 @@ from torchstone.core.records import Cell
 from torchstone.core.task import Modality, Task
 from torchstone.flows.find_files import file_content
 from torchstone.flows.load_tables import neighbours
-from torchstone.parts.columns.column import TEXT_DISTINCT, is_nested, is_text, words
+from torchstone.parts.columns.column import (
+    TEXT_DISTINCT,
+    constant,
+    identifier,
+    is_nested,
+    is_text,
+    read_column,
+    words,
+)
 from torchstone.parts.columns.missing import is_empty
 from torchstone.parts.formats.content import Content
 from torchstone.parts.formats.picture import SUFFIXES
 
-# In this order; case does not matter.
+# In this order; case does not matter. The first ones need not hold whole sentences to be text.
+SURE_TEXT_NAMES = ("text", "sentence", "utterance", "review", "comment", "message", "tweet", "sms")
 TEXT_NAMES = (
-    "text", "sentence", "utterance", "review", "comment", "message", "tweet", "content", "body", "document",
-    "question", "query", "title", "headline", "description", "sms", "email",
-)  # fmt: skip
+    *SURE_TEXT_NAMES,
+    *("content", "body", "document", "question", "query", "title", "headline", "description"),
+)
 _RULE = "rule of the reader (column names and cells)"
 _SAMPLE = 5
 _PATH_CHARS = 1024
@@ -138,20 +147,27 @@ def _resolve(sample: Sequence[str], bases: Sequence[Path]) -> tuple[Path | None,
 def _texts(cells: Mapping[str, Sequence[Cell]], *, is_asked: bool) -> list[str]:
     """The columns of texts, the one to learn from first; none where the columns are rather features.
 
-    A column is text by its name (TEXT_NAMES) or because it holds written language. Text wins over features where a
-    name says so or nothing but text (or one column of words that hardly repeat) is there; otherwise (a name or an address beside numbers) all are features.
+    A column is text because it holds written language, or by its name (SURE_TEXT_NAMES). Text wins over features
+    where a name (TEXT_NAMES) says so, or where nothing else is there that describes a row; otherwise (a name or an
+    address beside numbers) all are features. A single column of words that hardly repeat is text.
     """
     texts = [name for name, column in cells.items() if is_text(column)]
-    named = [name for name in _by_name(cells) if name in texts or _are_distinct_words(cells[name])]
+    sure = [name for name in cells if name.strip().lower() in SURE_TEXT_NAMES and _are_distinct_words(cells[name])]
+    named = [name for name in _by_name(cells) if name in texts or name in sure]
     others = [name for name in cells if name not in texts and not is_nested(cells[name])]
     if len(cells) == 1 and others and _are_distinct_words(cells[others[0]]):
         return others
-    if not named and others and not is_asked:
+    if not is_asked and not named and any(_describes(cells[name]) for name in others):
         return []
     if is_asked and not texts and not named:
         return [name for name in others if all(isinstance(c, str) or is_empty(c) for c in cells[name])][:1]
     rest = sorted((name for name in texts if name not in named), key=lambda name: -_mean_words(cells[name]))
     return [*named, *rest]
+
+
+def _describes(cells: Sequence[Cell]) -> bool:
+    column = read_column(cells)
+    return constant(column) is None and identifier(column) is None
 
 
 def _by_name(cells: Mapping[str, Sequence[Cell]]) -> list[str]:

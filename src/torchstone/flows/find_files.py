@@ -116,6 +116,8 @@ def _folder(path: Path, report: ReadReport) -> Layout:
 
 def _holds_classes(folder: Path) -> bool:
     inside = [entry for entry in _visible(folder, ReadReport("")) if entry.is_dir()]
+    if len(inside) == 1 and not inside[0].is_symlink():
+        return _holds_classes(inside[0])
     return len(inside) > 1 and any(any(_pictures(entry, ReadReport(""))) for entry in inside)
 
 

@@ -53,7 +53,7 @@ def read_folders(
         target_name="folder",
         split=[picture.split for picture in kept],
         digests={picture.name: read[picture.path].digest for picture in layout.pictures},
-        choices=(Choice("data.label", "the folder's name", "derived", layout.reason, "the layout of the data"),),
+        choices=(Choice("data.layout", "folder per class", "derived", layout.reason, "the layout of the data"),),
     )
 
 

@@ -49,7 +49,7 @@ def train(
     if world > 1 and run_name is None:
         raise StoneError(
             f"{world} ranks need to agree on the run's name: after a restart they find it by that",
-            fix="name it: torchrun … -m torchstone train DATA --run NAME",
+            fix="name it: torchrun … -m torchstone train DATA --run-name NAME",
         )
     if run_name is not None and is_restart() and run_files.has_checkpoint(Run(runs_folder(project) / run_name)):
         return resume(run_name, project=project, observers=observers)

@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from torchstone.engines.pytorch.batch import Shape
 
-WIDEST = 64  # of an embedding: beyond it the optimizer's pass over 10,000 rows costs more than the rest of a step
+# Of an embedding. With 10,000 categories a step of table_mlp took 7 ms at 64 features and 21 ms at the rule's 278;
+# without the column 4 ms (one busy core, 2026-12-01).
+WIDEST = 64
 
 
 class Columns(nn.Module):

@@ -72,6 +72,7 @@ def _train(
             raise
     if recorder is not None:
         recorder.close()
+    job.strategy.barrier()  # rank 0 has written the best checkpoint, which every rank now reads
     if progress.best is not None and job.validation is not None:
         write_predictions(run, setting, job, is_first=is_first)
     return _write_result(run, progress, interrupts.reason) if is_first else {"status": progress.status}
@@ -198,5 +199,5 @@ def _lost_rank(error: RuntimeError) -> StoneError | None:
         return None
     return StoneError(
         f"another rank has died or does not answer: {str(error).splitlines()[0][:200]}",
-        fix="start the ranks again with the same --run NAME; torchrun --max-restarts 3 does it by itself",
+        fix="start the ranks again with the same --run-name NAME; torchrun --max-restarts 3 does it by itself",
     )

@@ -120,10 +120,12 @@ def _length(facts: Mapping[str, Any], size: int) -> list[Choice]:
     num = max(1, int(facts["num_train"]))
     batch = 16 if num < 500 else 32 if num < 1_000 else 64 if num < 20_000 else 128
     epochs = 40 if num < 1_000 else 15 if size <= SYMBOLS or num >= 50_000 else 20
+    steps = -(-num // batch)
     return [
         Choice("train.batch_size", min(batch, num), "derived", f"{num:,} training pictures",
-               f"{DIGITS} and {CLOTHING} (64); else: {START}"),
-        Choice("train.epochs", epochs, "derived", f"{epochs} x {-(-num // batch):,} optimizer steps",
-               f"{DIGITS} (15) and {CLOTHING} (20); else: {START}",
+               f"64: {DIGITS} and {CLOTHING}; else: {START}"),
+        Choice("train.epochs", epochs, "derived",
+               f"{epochs} x {steps:,} = {epochs * steps:,} optimizer steps; digits needed 345, clothing10 960",
+               f"15: {DIGITS}; 20: {CLOTHING}; else: {START}",
                "validation still improves at the end: more; it got worse long before: fewer"),
     ]

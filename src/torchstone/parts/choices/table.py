@@ -18,8 +18,8 @@ def choose_table(facts: Mapping[str, Any]) -> list[Choice]:
     """Model, optimizer, schedule and length of a training on a table, each with its reason.
 
     facts: num_train (rows), num_numbers, num_categories (columns), has_accelerator, and model where the user names
-    one: another model than the planned one keeps its own options. Small tables get small batches and many epochs, large ones few epochs, so that the number of
-    optimizer steps stays between 800 and what five epochs take.
+    one: another model than the planned one keeps its own options. Small tables get small batches and many epochs,
+    large ones few epochs: about 800 optimizer steps, or what five epochs take.
     """
     return [*_model(facts), *_optimizer(), *_length(facts)]
 
@@ -40,7 +40,8 @@ def _model(facts: Mapping[str, Any]) -> list[Choice]:
                f"{rows:,} training rows are {'below' if small else 'at least'} 5,000", MEASURED),
         Choice("model.options.depth", 2, "default", "two hidden layers", START),
         Choice("model.options.dropout", 0.3 if small else 0.2, "derived",
-               f"{rows:,} training rows are {'few: easy to memorise' if small else 'enough for less of it'}", MEASURED,
+               f"{rows:,} training rows are {'few: easy to memorise' if small else 'enough for less of it'}",
+               MEASURED if small else START,
                changes_if="few rows and a noisy target: 0.5 did better on diabetes"),
     ]
 

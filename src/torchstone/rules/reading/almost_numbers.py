@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchstone.core.finding import Finding, Where
-from torchstone.core.records import ReadReport
+from torchstone.core.finding import Finding
+from torchstone.core.records import ReadReport, place
 from torchstone.core.rule import Rule, found
 
 
 def check(report: ReadReport) -> Iterator[Finding]:
     """One finding per column."""
-    for column, (count, place, cell) in report.odd.items():
-        what = f"column '{column}' holds numbers and {count:,} others, first '{cell}' at {place}; treated as missing"
-        yield found(RULE, what, where=Where(path=place, field=column), evidence={"count": count, "first": cell})
+    for column, (count, first, cell) in report.odd.items():
+        what = f"column '{column}' holds numbers and {count:,} others, first '{cell}' at {first}; treated as missing"
+        yield found(RULE, what, where=place(first, column), evidence={"count": count, "first": cell})
 
 
 RULE = Rule(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchstone.core.finding import Finding, Where
-from torchstone.core.records import ReadReport
+from torchstone.core.finding import Finding
+from torchstone.core.records import ReadReport, place
 from torchstone.core.rule import Rule, found
 
 
 def check(report: ReadReport) -> Iterator[Finding]:
     """One finding per column."""
-    for column, (count, place) in report.infinite.items():
-        what = f"column '{column}' holds {count:,} infinite numbers, first at {place}; treated as missing"
-        yield found(RULE, what, where=Where(path=place, field=column), evidence={"count": count})
+    for column, (count, first) in report.infinite.items():
+        what = f"column '{column}' holds {count:,} infinite numbers, first at {first}; treated as missing"
+        yield found(RULE, what, where=place(first, column), evidence={"count": count})
 
 
 RULE = Rule(

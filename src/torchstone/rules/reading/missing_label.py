@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchstone.core.finding import Finding, Where
-from torchstone.core.records import ReadReport
+from torchstone.core.finding import Finding
+from torchstone.core.records import ReadReport, place
 from torchstone.core.rule import Rule, found
 
 SHOWN = 20
@@ -15,10 +15,10 @@ def check(report: ReadReport) -> Iterator[Finding]:
     """One finding with the count and the first places."""
     if report.missing_labels:
         count, total = len(report.missing_labels), report.examples + len(report.missing_labels)
-        places = ", ".join(report.missing_labels[:SHOWN]) + (", …" if count > SHOWN else "")
+        listed = ", ".join(report.missing_labels[:SHOWN]) + (", …" if count > SHOWN else "")
         evidence = {"missing": count, "rows": total, "first": report.missing_labels[:SHOWN]}
-        what = f"{count:,} of {total:,} rows have no label and were left out: {places}"
-        yield found(RULE, what, where=Where(path=report.missing_labels[0]), evidence=evidence)
+        what = f"{count:,} of {total:,} rows have no label and were left out: {listed}"
+        yield found(RULE, what, where=place(report.missing_labels[0]), evidence=evidence)
 
 
 RULE = Rule(

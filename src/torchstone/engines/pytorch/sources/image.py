@@ -27,8 +27,10 @@ from torchstone.engines.pytorch.sources.resize import cut, installed, resizing
 _AUGMENTS = "torchstone.engines.pytorch.transforms"
 # Pictures from which mean and deviation are measured: of 512 pictures the mean is known to about 0.01 of the range.
 _SAMPLE = 512
-# Photographs that were learnt from random crops are judged on the middle 7/8, as 224 of 256 in He et al. 2016.
-_MIDDLE = 7 / 8
+# Photographs that were learnt from random crops are judged on the largest square in the middle. On clothing10 (two
+# seeds, 372 pictures, standard error 0.023) it scored 0.726, 0.723; the middle 7/8 of He et al. 2016 0.699, 0.723;
+# the whole picture as a square 0.712, 0.704: no clear difference, so the choice that loses least of the object.
+_MIDDLE = 1.0
 
 
 def fit(dataset: Dataset, plan: Plan) -> dict[str, Any]:
