@@ -17,7 +17,8 @@ class Choice:
     """One value of a plan.
 
     origin: `user` (the recipe or --set), `derived` (from data or machine), `default` (neither asks for another).
-    source: paper, documentation or measurement with its date, or `START`.
+    source: paper, documentation or measurement with its date; START for a number that one tunes; empty where the
+        reason says all.
     changes_if: what would make the plan choose otherwise.
     """
 
@@ -25,7 +26,7 @@ class Choice:
     value: Any
     origin: Origin
     reason: str
-    source: str = START
+    source: str = ""
     changes_if: str = ""
 
 

@@ -117,6 +117,7 @@ class Train(Section):
     device: str | None = None
     eval_batch_size: Count | None = None
     sample_every: Count | None = None
+    rank_timeout_minutes: Positive | None = None
 
 
 class Rules(Section):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchstone.core.dataset import SPLITS
 from torchstone.core.errors import StoneError
-from torchstone.core.plan import Choice
+from torchstone.core.plan import Choice, Origin
 from torchstone.core.recipe import Shares
 from torchstone.core.task import TargetKind
 from torchstone.parts.splitters.stratified import regression_bins, stratified
@@ -34,7 +34,7 @@ def cut_split(
 
     labels = _labels(target, kind)
     used = shares or Shares()
-    origin = "default" if shares is None else "user"
+    origin: Origin = "default" if shares is None else "user"
     present = [part for part in SPLITS if part in set(own)]
     if present in ([], ["train"]):
         split = stratified(labels, groups, shares=(used.train, used.validation, used.test), seed=seed)

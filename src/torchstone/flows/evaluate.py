@@ -19,14 +19,15 @@ from torchstone.parts import intervals, metrics
 
 
 def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress | None = None) -> dict[str, Any]:
-    """{"run", "split", "n", "metrics": {name: {"value", "low", "high"}}, "looks": times this split was scored so far}.
+    """{"run", "split", "n", "metrics": {name: {"value", "low", "high"}}, "looks": how often it was scored so far}.
 
     The bounds are those of a 95 % interval. Raises StoneError where data or checkpoint have changed.
     """
     engine = importlib.import_module("torchstone.engines.pytorch.judgement")
     assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
     recipe, plan = run_files.stored_recipe(run), run_files.read_plan(run)
-    dataset = look(recipe.data, task=recipe.task, seed=recipe.train.seed or 0, progress=progress).dataset
+    seed = recipe.train.seed or 0
+    dataset = look(recipe.data, task=recipe.task, seed=seed, progress=progress, rules=recipe.rules).dataset
     run_files.check_same_data(run, dataset)
     task = task_of(dataset)
     encoding = json.loads(run.encoding.with_suffix(".json").read_text(encoding="utf-8"))
@@ -36,7 +37,8 @@ def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress
     values = {}
     for name in metrics.metrics_for(task.target):
         low, high = intervals.interval(name, result.scores, target)
-        values[name] = {"value": find("torchstone.parts.metrics", name)(result.scores, target), "low": low, "high": high}
+        value = find("torchstone.parts.metrics", name)(result.scores, target)
+        values[name] = {"value": value, "low": low, "high": high}
     answer = {"run": run.name, "split": split, "n": result.num, "metrics": values}
     return {**answer, "looks": _count_look(run, split, answer)}
 

@@ -56,8 +56,10 @@ def _picture_facts(dataset: Dataset, sample: np.ndarray) -> dict[str, Any]:
 
 
 def _text_facts(dataset: Dataset, sample: np.ndarray) -> dict[str, Any]:
-    column = next(name for name, kind in dataset.kinds.items() if kind == "text")
-    return {**measure_texts(dataset.inputs[column][sample])}
+    columns = [dataset.inputs[name][sample] for name, kind in dataset.kinds.items() if kind == "text"]
+    # a model reads all the text columns of a row as one text
+    texts = ("\n".join(text or "" for text in row) for row in zip(*columns, strict=True))
+    return {**measure_texts(texts)}
 
 
 def _table_facts(dataset: Dataset, sample: np.ndarray) -> dict[str, Any]:

@@ -146,7 +146,9 @@ def _leaves(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def _user_choice(recipe: Recipe, field: str, value: Any, planned: Choice | None) -> Choice:
-    instead = f"; the plan's own choice: {planned.value} ({planned.reason})" if planned and planned.value != value else ""
+    instead = ""
+    if planned is not None and planned.value != value:
+        instead = f"; the plan's own choice: {planned.value} ({planned.reason})"
     return Choice(field, value, "user", f"{recipe.where(field.replace('.options.', '.'))}{instead}", source="")
 
 
@@ -167,8 +169,8 @@ def _overlay_piece(recipe: Recipe, choices: dict[str, Choice], piece: str, given
     chosen = choices.get(f"{piece}.name")
     if chosen is None or chosen.value is None:
         return
-    for option in catalog.options(catalog.find(FOLDERS[piece], chosen.value)):
-        field = f"{piece}.options.{option.name}"
-        if option.default is not ... and (piece, option.name) not in HIDDEN:
-            value = list(option.default) if isinstance(option.default, tuple) else option.default
+    for known in catalog.options(catalog.find(FOLDERS[piece], chosen.value)):
+        field = f"{piece}.options.{known.name}"
+        if known.default is not ... and (piece, known.name) not in HIDDEN:
+            value = list(known.default) if isinstance(known.default, tuple) else known.default
             choices.setdefault(field, Choice(field, value, "default", f"the default of {chosen.value}", source=""))

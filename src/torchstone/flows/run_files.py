@@ -23,8 +23,8 @@ from torchstone.core.trace import TraceWriter
 from torchstone.flows.plan import Planned
 
 # What a resumed run may be given anew: none of it changes a step that was already made.
-CHANGEABLE = ("train.epochs", "train.patience", "train.workers", "checkpoint.every_steps", "checkpoint.every_minutes",
-              "checkpoint.keep")  # fmt: skip
+CHANGEABLE = ("train.epochs", "train.patience", "train.workers", "train.rank_timeout_minutes",
+              "checkpoint.every_steps", "checkpoint.every_minutes", "checkpoint.keep")  # fmt: skip
 PACKAGES = ("torchstone", "torch", "torchvision", "numpy", "safetensors", "tokenizers", "polars", "pillow",
             "simplejpeg", "opencv-python-headless", "pydantic")  # fmt: skip
 
@@ -177,7 +177,7 @@ def _notes(field: str, old: Any, new: Any, plan: Plan) -> list[str]:
         return [f"{field}: {old} → {new}"]
     schedule = plan["schedule.name"]
     return [
-        f"train.epochs: {old} → {new}. The {schedule} schedule is stretched over {new} epochs: the steps to come follow "
-        f"the longer curve, those already made followed the one over {old}; the result is not that of a run planned "
-        f"with {new} epochs from the start"
+        f"train.epochs: {old} → {new}. The {schedule} schedule is stretched over {new} epochs: the steps to come "
+        f"follow the longer curve, those already made followed the one over {old}; the result is not that of a run "
+        f"planned with {new} epochs from the start"
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 from collections.abc import Iterator
 
@@ -11,19 +12,25 @@ from torchstone.core.errors import StoneError
 from torchstone.core.run import Run
 from torchstone.core.store import plain_os_errors
 
+_held: set[int] = set()
+
 
 @contextlib.contextmanager
 def locked(run: Run, is_needed: bool) -> Iterator[None]:
     """Holds the run's lock inside the block (rank 0 does, `is_needed`); the system frees it if the process dies.
 
-    Raises StoneError where another process trains this run now.
+    Makes the run's folder where there is none. Raises StoneError where another process trains this run now, or the
+    place cannot be written to.
     """
     if not is_needed:
         yield
         return
+    _free_in_children()
     path = run.folder / "lock"
     with plain_os_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    _held.add(handle)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -33,8 +40,21 @@ def locked(run: Run, is_needed: bool) -> Iterator[None]:
                 f"this run is being trained by process {owner} now", where=str(run.folder),
                 fix="wait for it, or start another run with --run NAME",
             ) from None  # fmt: skip
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        with plain_os_errors(path):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
     finally:
+        _held.discard(handle)
         os.close(handle)
+
+
+@functools.cache
+def _free_in_children() -> None:
+    # flock belongs to all copies of a handle: a data worker that outlives a killed run by some seconds would hold it
+    os.register_at_fork(after_in_child=_close_held)
+
+
+def _close_held() -> None:
+    while _held:
+        os.close(_held.pop())

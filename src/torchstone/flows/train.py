@@ -99,13 +99,18 @@ def _run(
 ) -> TrainResult:  # fmt: skip
     """The engine's part, on every rank; rank 0 alone holds the lock and writes."""
     engine = importlib.import_module("torchstone.engines.pytorch.drive")
-    cache = project / ".torchstone" / "cache"
     is_first = int(os.environ.get("RANK", "0")) == 0
-    setting = (planned.plan, planned.dataset, planned.task)
+    setting = setting_of(planned, project)
     with locked(run, is_first):
-        result = engine.drive(run, *setting, cache, observers, resume=is_resumed, notes=notes)
+        result = engine.drive(run, setting, observers, resume=is_resumed, notes=notes)
         found = judge_run(run, planned.recipe) if is_first else []
     return TrainResult(run, result["status"], result, [*planned.findings, *found])
+
+
+def setting_of(planned: Planned, project: Path) -> Any:
+    """What the engine assembles a job from; the encoding is left to it."""
+    assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
+    return assemble.Setting(planned.plan, planned.dataset, planned.task, {}, project / ".torchstone" / "cache")
 
 
 def judge_run(run: Run, recipe: Recipe) -> list[Finding]:

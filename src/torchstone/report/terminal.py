@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from torchstone.core.finding import Finding
-from torchstone.core.plan import START, Choice, Plan
+from torchstone.core.plan import Choice, Plan
 
 LABEL = 12  # columns of a row's label
 _STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
@@ -63,9 +63,7 @@ def _head_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
 
 def choice_text(choice: Choice) -> str:
     """A choice in one line: `train.epochs = 20 (derived): reason [source]`."""
-    is_number = isinstance(choice.value, (int, float)) and not isinstance(choice.value, bool)
-    is_said = choice.source and (choice.source != START or is_number)  # a name or a switch is not tuned
-    source = f" [{choice.source}]" if is_said else ""
+    source = f" [{choice.source}]" if choice.source else ""
     field = choice.field.replace(".options.", ".")  # as a recipe says it
     return f"{field} = {value_text(choice.value)} ({choice.origin}): {choice.reason}{source}"
 

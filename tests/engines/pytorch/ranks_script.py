@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from conftest import accuracy, blobs, small_net, toy_job
 from torch import nn
 
+from conftest import accuracy, blobs, small_net, toy_job
 from torchstone.core.event import Event, Stop
 from torchstone.engines.pytorch import checkpoint, snapshot
 from torchstone.engines.pytorch.job import Validation
@@ -33,7 +34,7 @@ def job_on(strategy: Strategy, folder: Path | None = None, **changes: Any) -> An
     """The toy job with this strategy."""
     model = strategy.wrap(changes.pop("model", None) or small_net())
     job = toy_job(folder, model=model, strategy=strategy, **changes)
-    object.__setattr__(job, "feed", type(job.feed)(**{**vars(job.feed), "rank": strategy.rank, "world": strategy.world}))
+    job = replace(job, feed=replace(job.feed, rank=strategy.rank, world=strategy.world))
     torch.manual_seed(100 + strategy.rank)
     return job
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import toy_job
 
+from conftest import toy_job
 from torchstone.core.errors import StoneError
 from torchstone.engines.pytorch import checkpoint
 from torchstone.engines.pytorch.checkpoint import Content

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import CPU, blobs, toy_job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from conftest import CPU, blobs, toy_job
 from torchstone.engines.pytorch.feed import Feed, Window
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.losses.cross_entropy import cross_entropy

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import blobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import get_worker_info
 
+from conftest import blobs
 from torchstone.engines.pytorch.batch import Batch
 from torchstone.engines.pytorch.feed import Feed, cut, epoch_order
 from torchstone.engines.pytorch.sources.tensors import TensorSource

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import CPU, blobs, toy_job
 
+from conftest import CPU, blobs, toy_job
 from torchstone.engines.pytorch import checkpoint
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.loop import fit

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import CPU, blobs, toy_job
 from ranks_script import losses, plain_net
 
+from conftest import CPU, blobs, toy_job
 from torchstone.engines.pytorch.strategies.single import single
 
 pytestmark = pytest.mark.integration

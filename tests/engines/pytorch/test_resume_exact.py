@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import toy_job
 
+from conftest import toy_job
 from torchstone.core.event import Event, Stop
 from torchstone.engines.pytorch import checkpoint, snapshot
 from torchstone.engines.pytorch.job import Job

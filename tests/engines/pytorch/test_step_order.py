@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import CPU, accuracy, blobs, small_net, toy_job
 from torch import Tensor, nn
 
+from conftest import CPU, accuracy, blobs, small_net, toy_job
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.loop import fit
 from torchstone.engines.pytorch.precisions.bf16 import bf16

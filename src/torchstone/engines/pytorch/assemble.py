@@ -42,9 +42,9 @@ class Setting:
     cache: Path | None
 
 
-def fit_encoding(dataset: Dataset, plan: Plan, task: Task) -> dict[str, Any]:
+def fit_encoding(setting: Setting) -> dict[str, Any]:
     """What the input encoding learns on the training rows: JSON values only."""
-    encoding: dict[str, Any] = _source_room(task).fit(dataset, plan)
+    encoding: dict[str, Any] = _source_room(setting.task).fit(setting.dataset, setting.plan)
     return encoding
 
 
@@ -73,13 +73,19 @@ def build_model(setting: Setting) -> nn.Module:
     return model
 
 
-def start(plan: Plan) -> Strategy:
-    """Threads, memory, determinism, device and processes of this rank; call it once, before `assemble`."""
+def start(plan: Plan, strategy: str | None = None) -> Strategy:
+    """Threads, memory, determinism, device and processes of this rank; call it once, before `assemble`.
+
+    strategy: instead of the plan's.
+    """
     machine.set_up(plan["train.threads"], deterministic=plan["train.deterministic"])
     keep_freed_pages()
     device = machine.pick_device(plan["train.device"])
-    strategy: Strategy = catalog.find(f"{ROOM}.strategies", plan["train.strategy"])(device)
-    return strategy
+    name = strategy or plan["train.strategy"]
+    minutes = plan.get("train.rank_timeout_minutes")
+    options = {"timeout_minutes": minutes} if name == "ddp" and minutes else {}
+    started: Strategy = catalog.find(f"{ROOM}.strategies", name)(device, **options)
+    return started
 
 
 def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -> Job:

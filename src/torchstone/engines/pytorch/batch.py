@@ -5,6 +5,7 @@ Legend of axes: B examples of a batch, K outputs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +34,11 @@ class Source(Protocol):
 
     # Whether making a batch is slow enough (decoding) for worker processes to pay.
     is_heavy: bool
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a person should be told once; may grow with the first batches."""
+        ...
 
     def __len__(self) -> int: ...
 

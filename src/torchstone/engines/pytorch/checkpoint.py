@@ -127,7 +127,7 @@ def listed(folder: Path) -> list[Path]:
 
 def newest(folder: Path) -> tuple[Path | None, list[Refused]]:
     """The newest complete and verified checkpoint, and the newer ones that were refused, with reasons."""
-    refused = []
+    refused: list[Refused] = []
     for path in listed(folder):
         reason = problem(path)
         if reason is None:

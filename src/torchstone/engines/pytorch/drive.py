@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import numpy as np
 import torch
 
 from torchstone.core import store
-from torchstone.core.dataset import Dataset
 from torchstone.core.errors import StoneError
 from torchstone.core.event import Event, Observer, Stop
 from torchstone.core.plan import Plan
 from torchstone.core.run import Run
-from torchstone.core.task import Task
 from torchstone.core.trace import TraceWriter
 from torchstone.engines.pytorch import checkpoint, snapshot
 from torchstone.engines.pytorch.assemble import Setting, assemble, fit_encoding, start
@@ -28,25 +27,31 @@ from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.judgement import write_predictions
 from torchstone.engines.pytorch.loop import fit
 from torchstone.engines.pytorch.progress import Progress
+from torchstone.engines.pytorch.remarks import Remarks, remarks_on
 from torchstone.engines.pytorch.saver import Saver
 
 
 def drive(
-    run: Run, plan: Plan, dataset: Dataset, task: Task, cache: Path, observers: Sequence[Observer], *,
-    resume: bool, notes: Sequence[str] = (),
-) -> dict[str, Any]:  # fmt: skip
+    run: Run, setting: Setting, observers: Sequence[Observer], *, resume: bool, notes: Sequence[str] = ()
+) -> dict[str, Any]:
     """Trains in the run's folder, on every rank; returns the content of result.json.
+
+    The setting's encoding is taken from the run's folder, or learnt and put there.
 
     Raises StoneError where no checkpoint can be trusted, the disk is full, or another rank has died.
     """
-    strategy = start(plan)
+    strategy = start(setting.plan)
     try:
-        setting = Setting(plan, dataset, task, _encoding(run, dataset, plan, task, strategy.rank == 0), cache)
+        setting = replace(setting, encoding=_encoding(run, setting, strategy.rank == 0))
         strategy.barrier()  # the run's folder is made by rank 0
         recorder = Recorder(run.trace) if strategy.rank == 0 else None
-        job = assemble(setting, strategy, _saver(run, plan, recorder))
-        progress = _restored(job, run, recorder, notes) if resume else Progress()
-        return _train(run, setting, job, progress, recorder, observers)
+        watchers = [] if recorder is None else [*observers, recorder]
+        job = assemble(setting, strategy, _saver(run, setting.plan, recorder))
+        progress, told = _restored(job, run, recorder) if resume else (Progress(), [])
+        for watcher in watchers:
+            for text in [*notes, *told]:
+                watcher(Event("note", progress.step, {"text": text}))
+        return _train(run, setting, job, progress, recorder, watchers)
     except RuntimeError as error:
         raise _lost_rank(error) or error from error
     finally:
@@ -54,20 +59,26 @@ def drive(
 
 
 def _train(
-    run: Run, setting: Setting, job: Job, progress: Progress, recorder: Recorder | None, observers: Sequence[Observer]
+    run: Run, setting: Setting, job: Job, progress: Progress, recorder: Recorder | None, watchers: Sequence[Observer]
 ) -> dict[str, Any]:
     is_first = job.strategy.rank == 0
-    watchers: list[Observer] = [*observers, *([recorder] if recorder else [])] if is_first else []
     with Interrupts() as interrupts:
-        started = {"total_steps": job.total_steps, "epochs": job.epochs, "steps_per_epoch": job.feed.windows_per_epoch}
-        for watcher in watchers:
-            watcher(Event("start", progress.step, {**started, "world": job.strategy.world}))
+        started = {
+            "total_steps": job.total_steps, "epochs": job.epochs, "steps_per_epoch": job.feed.windows_per_epoch,
+            "world": job.strategy.world, "metric": setting.plan["metric"],
+        }  # fmt: skip
+        remarks = Remarks(job.feed.source, watchers)
+        for watcher in [*watchers, remarks]:
+            watcher(Event("start", progress.step, started))
+        if progress.step == 0:
+            remarks.tell(0, remarks_on(job))
         try:
-            fit(job, progress, [*watchers, interrupts])
-        except StoneError:
+            fit(job, progress, [*watchers, remarks, interrupts])
+        except (StoneError, RuntimeError):  # a full disk; a rank that is lost, memory that ran out
             progress.status = "failed"
             if recorder is not None:
-                recorder.close()
+                with contextlib.suppress(StoneError):  # the disk may be full: what ended the run matters more
+                    recorder.close()
                 _write_result(run, progress, "an error ended the run")
             raise
     if recorder is not None:
@@ -91,12 +102,12 @@ def _write_result(run: Run, progress: Progress, reason: str | None) -> dict[str,
     return json.loads(json.dumps(store.clean(result)))  # type: ignore[no-any-return]
 
 
-def _encoding(run: Run, dataset: Dataset, plan: Plan, task: Task, is_first: bool) -> dict[str, Any]:
+def _encoding(run: Run, setting: Setting, is_first: bool) -> dict[str, Any]:
     path = run.encoding.with_suffix(".json")
     if path.is_file():
         stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return stored
-    encoding = fit_encoding(dataset, plan, task)
+    encoding = fit_encoding(setting)
     if is_first:
         store.write_json(path, encoding)
     return encoding
@@ -113,14 +124,19 @@ def _saver(run: Run, plan: Plan, recorder: Recorder | None) -> Saver:
     )
 
 
-def _restored(job: Job, run: Run, recorder: Recorder | None, notes: Sequence[str]) -> Progress:
+def _restored(job: Job, run: Run, recorder: Recorder | None) -> tuple[Progress, list[str]]:
+    """Where the run stands, and what is to be said of it; the trace is cut back to that place."""
     path, refused = checkpoint.newest(run.checkpoints)
-    told = [*notes, *(f"checkpoint {r.path.name} is not used: {r.reason}" for r in refused)]
+    told = [f"checkpoint {r.path.name} is not used: {r.reason}" for r in refused]
+    if path is None and refused:
+        raise StoneError(
+            f"none of the run's {len(refused)} checkpoints can be trusted: {'; '.join(told)}", where=str(run.checkpoints),
+            fix="start a new run; or move these checkpoints away, and this one starts again from its first step",
+        )  # fmt: skip
     if path is None:
         if recorder is not None:
             recorder.cut(0)
-            recorder.note(0, [*told, "no checkpoint was complete yet: the run starts again from its first step"])
-        return Progress()
+        return Progress(), ["no checkpoint was complete yet: the run starts again from its first step"]
     content = checkpoint.read(path)
     progress, more = snapshot.restore(job, content)
     best = str(progress.extra.get("best_checkpoint", ""))
@@ -128,8 +144,13 @@ def _restored(job: Job, run: Run, recorder: Recorder | None, notes: Sequence[str
     job.saver.resumed_from(path, best if (run.checkpoints / best).is_dir() else "")
     if recorder is not None:
         recorder.cut(int(content.state["trace_bytes"]))
-        recorder.note(progress.step, [*told, *more, f"resumed from {path.name}"])
-    return progress
+    told += [*more, f"resumed from {path.name}"]
+    if progress.epoch >= job.epochs:
+        told.append(
+            f"all {job.epochs} epochs are made already: nothing is trained; more: "
+            f"torchstone train --resume {run.name} --set train.epochs={2 * job.epochs}"
+        )
+    return progress, told
 
 
 class Recorder:
@@ -143,11 +164,6 @@ class Recorder:
         row = {"event": event.kind, "step": event.step, "time": time.time()}
         row.update(event.values)
         self._writer.append(row)
-
-    def note(self, step: int, texts: Sequence[str]) -> None:
-        """Things worth knowing that are no numbers."""
-        for text in texts:
-            self(Event("note", step, {"text": text}))
 
     def mark(self) -> int:
         """The trace's length in bytes, after everything so far is in the file."""
@@ -199,5 +215,5 @@ def _lost_rank(error: RuntimeError) -> StoneError | None:
         return None
     return StoneError(
         f"another rank has died or does not answer: {str(error).splitlines()[0][:200]}",
-        fix="start the ranks again with the same --run-name NAME; torchrun --max-restarts 3 does it by itself",
+        fix="go on with: torchrun … -m torchstone train --resume NAME; torchrun --max-restarts 3 does it by itself",
     )

@@ -58,7 +58,7 @@ def _has_bf16(accelerator: torch.device | None) -> bool:
     if accelerator is None:
         return _cpu_flag("avx512_bf16") or _cpu_flag("amx_bf16")
     if accelerator.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return False
 
 
@@ -70,6 +70,12 @@ def _cpu_flag(flag: str) -> bool:
         return False
 
 
+def current_type() -> str:
+    """The type of the machine's accelerator, or "no accelerator"."""
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return "no accelerator" if accelerator is None else accelerator.type
+
+
 def pick_device(name: str) -> torch.device:
     """The device of this rank; raises StoneError where the machine has none of that type."""
     try:
@@ -78,13 +84,12 @@ def pick_device(name: str) -> torch.device:
         raise StoneError(f"'{name}' is no device", where="train.device", fix="use cpu, cuda or mps") from error
     if device.type == "cpu":
         return device
-    current = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    if current is None or current.type != device.type:
-        has = current.type if current else "no accelerator"
+    has = current_type()
+    if has != device.type:
         raise StoneError(f"'{name}' is not here; this machine has {has}", where="train.device", fix="use cpu")
-    if device.index is None:
+    if ":" not in name:
         device = torch.device(device.type, int(os.environ.get("LOCAL_RANK", "0")))
-    torch.accelerator.set_device_index(device.index or 0)
+    torch.accelerator.set_device_index(device.index)
     return device
 
 

@@ -48,13 +48,13 @@ def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Ou
     if job.buffers:
         torch._foreach_copy_(job.kept_buffers, job.buffers)
 
-    loss_sum, weight, examples = accumulate_gradients(job, window)
+    loss_sum, weight, num = accumulate_gradients(job, window)
     scaler = job.precision.scaler
     if scaler is not None and any(p.grad is not None for p in job.parameters):
         scaler.unscale_(job.optimizer)  # before the norm: a scaled norm would be clipped at the wrong length
     norm = gradient_norm(job)
     loss_sum, weight, norm = on_host(loss_sum, weight, norm)
-    loss_sum, weight, examples = job.strategy.sums([loss_sum, weight, examples])
+    loss_sum, weight, examples = job.strategy.sums([loss_sum, weight, num])
 
     # Each micro-batch was divided by the number of examples, to keep its size fit for fp16; the quotient of that
     # number and the true total weight makes it the one division by the weight of the whole window over all ranks.
@@ -110,7 +110,7 @@ def accumulate_gradients(job: Job, window: Window) -> tuple[Tensor | float, Tens
             value, batch_weight = job.loss(job.model(*inputs), target)
         job.strategy.before_backward(is_last=index == last)
         scaled = value / len(window.rows)
-        (scaled if scaler is None else scaler.scale(scaled)).backward()
+        (scaled if scaler is None else scaler.scale(scaled)).backward()  # type: ignore[no-untyped-call]
         loss_sum = loss_sum + value.detach()
         weight = weight + batch_weight
         examples += len(batch.rows)
@@ -123,7 +123,8 @@ def gradient_norm(job: Job) -> Tensor | float:
     grads = [p.grad for p in job.parameters if p.grad is not None]
     if not grads:
         return 0.0
-    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+    norm: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+    return norm
 
 
 def on_host(*values: Tensor | float) -> tuple[float, ...]:

@@ -35,7 +35,7 @@ def _size(facts: Mapping[str, Any]) -> Choice:
     height, width = int(facts["median_height"]), int(facts["median_width"])
     side, seen = max(8, min(height, width)), f"pictures are {width} x {height} pixels at the median"
     if side <= SMALL:
-        return Choice("image.size", side, "derived", f"{seen}: every pixel is kept", START)
+        return Choice("image.size", side, "derived", f"{seen}: every pixel is kept")
     if not facts.get("has_accelerator"):
         named = facts.get("model") not in (None, "small_resnet")
         return Choice(
@@ -53,7 +53,7 @@ def _augment(facts: Mapping[str, Any], size: int) -> list[Choice]:
         return [Choice(
             "image.augment.name", "shift", "derived",
             f"grey and {size} pixels: signs, perhaps; moved a little they stay what they are, mirrored they may not",
-            f"{DIGITS}; {START}", "photographs: crop_flip",
+            DIGITS, "photographs: crop_flip",
         )]  # fmt: skip
     return [
         Choice("image.augment.name", "crop_flip", "derived",
@@ -76,7 +76,7 @@ def _cache() -> list[Choice]:
 def _model(facts: Mapping[str, Any], size: int, model: str) -> list[Choice]:
     if model != "small_resnet":
         return [Choice("model.name", model, "derived", f"{size} pixels: the smallest of the usual networks first",
-                       f"He et al. 2016; {START}", f"pictures of at most {SMALL} pixels: small_resnet")]
+                       "He et al. 2016", f"pictures of at most {SMALL} pixels: small_resnet")]
     source, width = (DIGITS, 32) if size <= 16 else (CLOTHING, 24)
     return [
         Choice("model.name", model, "derived",

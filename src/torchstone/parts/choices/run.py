@@ -63,9 +63,17 @@ def _machine(facts: Mapping[str, Any]) -> list[Choice]:
             "train.strategy", "ddp" if facts["world"] > 1 else "single", "derived",
             f"{facts['world']} rank{'s' if facts['world'] > 1 else ''}",
         ),
+        *_patience_with_ranks(facts),
         _threads(facts),
         _workers(facts),
     ]  # fmt: skip
+
+
+def _patience_with_ranks(facts: Mapping[str, Any]) -> list[Choice]:
+    if facts["world"] == 1:
+        return []
+    reason = "a rank that is silent for so long is lost, and the others end; more than the longest pause of one rank"
+    return [Choice("train.rank_timeout_minutes", 10.0, "default", reason, "the default of torch 2.14 for NCCL")]
 
 
 def _precision(facts: Mapping[str, Any]) -> Choice:
@@ -88,7 +96,8 @@ def _precision(facts: Mapping[str, Any]) -> Choice:
 def _threads(facts: Mapping[str, Any]) -> Choice:
     cores = max(1, int(facts["num_cores"]) // int(facts["local_world"]))
     if facts.get("is_small"):
-        return Choice("train.threads", 1, "derived", "steps this small lose more to waking threads than they gain", OURS)
+        reason = "steps this small lose more to waking threads than they gain"
+        return Choice("train.threads", 1, "derived", reason, OURS)
     return Choice("train.threads", cores, "derived", f"{cores} of {facts['num_cores']} cores for this rank")
 
 
@@ -96,13 +105,14 @@ def _workers(facts: Mapping[str, Any]) -> Choice:
     if not facts.get("is_heavy"):
         return Choice("train.workers", 0, "derived", "batches come from memory or the picture cache: no process helps")
     workers = max(1, int(facts["num_cores"]) // int(facts["local_world"]) - 1)
-    return Choice("train.workers", workers, "derived", "pictures are decoded at every epoch: one process per spare core")
+    reason = "pictures are decoded at every epoch: one process per spare core"
+    return Choice("train.workers", workers, "derived", reason)
 
 
 def _habits() -> list[Choice]:
     return [
         Choice("train.seed", 0, "default", "any number does; it is recorded"),
-        Choice("train.deterministic", False, "default", "on a CPU a run repeats anyway; on a GPU the strict mode is slower"),
+        Choice("train.deterministic", False, "default", "a CPU repeats anyway; on a GPU the strict mode is slower"),
         Choice("train.eval_batch_size", 256, "default", "the result does not depend on it"),
         Choice("train.sample_every", 100, "default", "the update-to-weight ratio costs a copy of the weights"),
         Choice("checkpoint.every_minutes", 10.0, "default", "at most so much work is done again after a crash"),

@@ -49,7 +49,7 @@ def _tokens(facts: Mapping[str, Any]) -> list[Choice]:
                f"at most; {facts['num_train']:,} training texts. Frequent words stay whole, rare ones come in pieces",
                "Sennrich et al. 2016"),
         Choice("text.lowercase", True, "default", "halves the forms of a word; capitals rarely tell topics apart",
-               START, changes_if="names or shouting matter for the label"),
+               changes_if="names or shouting matter for the label"),
         Choice("text.max_length", length, "derived",
                f"99 % of the training texts have at most {words} words; {SPLIT} tokens per word, "
                f"rounded up to a multiple of 8, between 16 and {LONGEST}", START,

@@ -15,7 +15,7 @@ class Average:
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
-        self._live = {name: value for name, value in model.state_dict(keep_vars=True).items()}
+        self._live = dict(model.state_dict(keep_vars=True))
         self._shadow = {name: value.detach().clone() for name, value in self._live.items()}
         self._floats = [name for name, value in self._live.items() if value.is_floating_point()]
         self._rest = [name for name in self._live if name not in set(self._floats)]

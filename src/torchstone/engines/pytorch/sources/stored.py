@@ -56,9 +56,13 @@ class Pictures(Protocol):
     """Gives pictures by row number, uint8 [h, w, C] each; is_heavy: by decoding them."""
 
     @property
-    def is_heavy(self) -> bool: ...
+    def is_heavy(self) -> bool:
+        """Whether pictures are decoded at every call."""
+        ...
 
-    def take(self, rows: np.ndarray) -> list[np.ndarray]: ...
+    def take(self, rows: np.ndarray) -> list[np.ndarray]:
+        """The pictures of these rows, in their order."""
+        ...
 
 
 def read(path: str, rule: Rule) -> np.ndarray:

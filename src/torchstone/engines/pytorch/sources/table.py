@@ -68,6 +68,7 @@ class TableSource:
     """N encoded rows in memory; a batch is one index_select per tensor."""
 
     is_heavy = False
+    notes: Sequence[str] = ()
 
     def __init__(self, numbers: torch.Tensor, categories: torch.Tensor, target: torch.Tensor) -> None:
         """numbers: float32 [N, numbers]; categories: int64 [N, categories]; either may have no columns."""

@@ -18,6 +18,7 @@ class TensorSource:
     """
 
     is_heavy = False
+    notes: Sequence[str] = ()
 
     def __init__(self, inputs: Sequence[Tensor], target: Tensor) -> None:
         lengths = {len(value) for value in (*inputs, target)}

@@ -50,7 +50,10 @@ def open_source(dataset: Dataset, encoding: dict[str, Any], plan: Plan) -> TextS
     """All texts of `dataset`, tokenised once, ready to give batches."""
     tokenizer = _library().Tokenizer.from_str(encoding["tokenizer"])
     tokens, lengths = _tokenize(tokenizer, _texts(dataset), encoding["max_length"])
-    return TextSource(tokens, lengths, target_tensor(dataset, encoding))
+    notes = []
+    if num := encoding["train_texts_cut"]:
+        notes.append(f"{num:,} training texts are longer than {encoding['max_length']} tokens and lose their end")
+    return TextSource(tokens, lengths, target_tensor(dataset, encoding), notes)
 
 
 def shape(encoding: dict[str, Any], num_outputs: int) -> Shape:
@@ -63,12 +66,15 @@ class TextSource:
 
     is_heavy = False
 
-    def __init__(self, tokens: np.ndarray, lengths: np.ndarray, target: torch.Tensor) -> None:
+    def __init__(
+        self, tokens: np.ndarray, lengths: np.ndarray, target: torch.Tensor, notes: Sequence[str] = ()
+    ) -> None:
         """tokens: int32, all texts one after the other; lengths: int64 [N]; target: one row per text."""
         self._tokens = np.append(tokens, np.int32(0))
         self._lengths = lengths
         self._starts = np.cumsum(lengths) - lengths
         self._target = target
+        self.notes = notes
 
     def __len__(self) -> int:
         return len(self._lengths)
