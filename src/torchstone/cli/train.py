@@ -11,7 +11,7 @@ import click
 
 from torchstone.cli import options, show
 from torchstone.core.errors import StoneError
-from torchstone.core.event import Observer
+from torchstone.core.event import Event, Observer
 
 if TYPE_CHECKING:
     from torchstone.core.dataset import Dataset
@@ -38,11 +38,12 @@ def command(path: str | None, run_name: str | None, resume: str | None, **given:
     the recipe is ./torchstone.yaml. What is not said is planned, and printed with its reason.
     """
     is_quiet = given["is_json"] or not show.is_first_rank()
-    result, dataset = run(path, run_name, resume, given, [] if is_quiet else watchers())
+    notes: list[str] = []
+    result, dataset = run(path, run_name, resume, given, [note_taker(notes)] if is_quiet else watchers())
     if show.is_first_rank():
         if result.run is not None:
             page(result.run, dataset)
-        tell(result, is_json=given["is_json"])
+        tell(result, is_json=given["is_json"], notes=notes)
     if (code := interrupted(result)) is not None:
         return code
     return 1 if result.status in ("failed", "blocked") else show.exit_code(result.findings)
@@ -56,8 +57,9 @@ def run(
         return go_on(path, run_name, resume, given, observers), None
     recipe, project = options.recipe_from(path, given)
     from torchstone.flows.plan import make_plan
-    from torchstone.flows.train import train
+    from torchstone.flows.train import check_name, train
 
+    check_name(run_name, project)  # before the data is read, which may take long
     planned = make_plan(recipe, project=project, progress=show.reading(given["is_json"]))
     if not given["is_json"] and show.is_first_rank():
         from torchstone.report.terminal import brief_rows, show_rows
@@ -102,12 +104,23 @@ def watchers() -> list[Observer]:
     return [progress_observer()]
 
 
-def tell(result: TrainResult, *, is_json: bool) -> None:
+def note_taker(notes: list[str]) -> Observer:
+    """An observer that keeps the texts of notes, for the answer to a program."""
+
+    def watch(event: Event) -> None:
+        if event.kind == "note":
+            notes.append(str(event.values["text"]))
+
+    return watch
+
+
+def tell(result: TrainResult, *, is_json: bool, notes: Sequence[str] = ()) -> None:
     """Prints how a run ended and what one does next."""
     name, folder = (result.run.name, str(result.run.folder)) if result.run else (None, None)
     if is_json:
         findings = [finding.to_json() for finding in result.findings]
-        show.answer({"run": name, "folder": folder, **result.result, "status": result.status, "findings": findings})
+        told = {"status": result.status, "notes": list(notes), "findings": findings}
+        show.answer({"run": name, "folder": folder, **result.result, **told})
         return
     if result.run is None:
         click.echo("blocked     nothing was trained: mend the findings of severity error above")

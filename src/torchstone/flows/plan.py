@@ -67,7 +67,9 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
     check_fit(recipe, task, dataset)
     findings = [*seen.findings, *judge(dataset, "torchstone.rules.dataset", recipe.rules)]
     facts = facts_of(dataset, task) | machine_facts()
-    facts |= {"model": recipe.model.name} if recipe.model else {}
+    facts |= {"model": recipe.model.name} if recipe.model and recipe.model.name else {}
+    # without the cache every batch is decoded anew
+    facts["is_heavy"] = task.modality == "image" and recipe.image.cache_gib == 0
     facts["is_small"] = task.modality == "table" or max(facts.get("median_height", 64), 0) <= 32
     choices = {choice.field: choice for choice in [*seen.choices, *choose_run(task, facts)]}
     choices |= {choice.field: choice for choice in _modality_choices(task, facts)}

@@ -15,11 +15,10 @@ from torchstone.core import store
 from torchstone.core.dataset import SPLITS, Dataset
 from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.finding import Finding
-from torchstone.core.plan import Plan
+from torchstone.core.plan import Choice, Plan
 from torchstone.core.recipe import Recipe
 from torchstone.core.recipe_file import recipe_for
 from torchstone.core.run import Run
-from torchstone.core.trace import TraceWriter
 from torchstone.flows.plan import Planned
 
 # What a resumed run may be given anew: none of it changes a step that was already made.
@@ -29,27 +28,27 @@ PACKAGES = ("torchstone", "torch", "torchvision", "numpy", "safetensors", "token
             "simplejpeg", "opencv-python-headless", "pydantic")  # fmt: skip
 
 
-def create(run: Run, planned: Planned, *, may_exist: bool = False) -> None:
-    """Makes the run's folder with recipe, plan, environment, data and findings.
+def create(run: Run, planned: Planned) -> None:
+    """Fills the run's folder, which is locked, with recipe, plan, environment, data and findings.
 
-    Raises StoneError where the name is taken (unless `may_exist`, for ranks that were started again).
+    Raises StoneError where the name is taken.
     """
-    with store.plain_os_errors(run.folder):
-        run.folder.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            run.folder.mkdir(exist_ok=may_exist)
-        except FileExistsError:
-            raise StoneError(
-                f"there is a run called '{run.name}' already", where=str(run.folder),
-                fix=f"go on with it: torchstone train --resume {run.name}; or choose another --run NAME",
-            ) from None  # fmt: skip
+    check_new(run)
     recipe = planned.recipe.model_dump(exclude_unset=True)
     store.write_json(run.folder / "recipe.json", recipe)
     store.write_json(run.data, data_card(planned.dataset))
     store.write_json(run.environment, environment(planned.plan))
-    store.write_text(run.findings, "")
-    add_findings(run, planned.findings)
+    write_findings(run, planned.findings)
     write_plan(run, planned.plan)  # last: a folder with a plan is a run
+
+
+def check_new(run: Run) -> None:
+    """Raises StoneError where there is such a run already."""
+    if run.plan.is_file():
+        raise StoneError(
+            f"there is a run called '{run.name}' already", where=str(run.folder),
+            fix=f"go on with it: torchstone train --resume {run.name}; or choose another --run NAME",
+        )  # fmt: skip
 
 
 def write_plan(run: Run, plan: Plan) -> None:
@@ -114,17 +113,10 @@ def _git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def add_findings(run: Run, findings: Iterable[Finding]) -> None:
-    """Appends to findings.jsonl."""
-    writer = TraceWriter(run.findings)
-    for finding in findings:
-        writer.append(finding.to_json())
-    writer.close()
-
-
-def has_checkpoint(run: Run) -> bool:
-    """Whether there is something to resume from."""
-    return run.plan.is_file() and any(run.checkpoints.glob("step-*/manifest.json"))
+def write_findings(run: Run, findings: Iterable[Finding]) -> None:
+    """findings.jsonl: one JSON object per line."""
+    rows = [json.dumps(store.clean(finding.to_json()), ensure_ascii=False) for finding in findings]
+    store.write_text(run.findings, "".join(f"{row}\n" for row in rows))
 
 
 def stored_recipe(run: Run) -> Recipe:
@@ -148,8 +140,11 @@ def check_same_data(run: Run, dataset: Dataset) -> None:
         )
 
 
-def resumed_plan(run: Run, overrides: Sequence[str]) -> tuple[Plan, list[str]]:
-    """The stored plan with the overrides that a resumed run may have, and notes on what they do."""
+def resumed_plan(run: Run, overrides: Sequence[str], fresh: Plan) -> tuple[Plan, list[str]]:
+    """The stored plan with the overrides that a resumed run may have, and notes on what they do.
+
+    fresh: the plan that is made here and now; how the ranks meet is taken from it.
+    """
     plan, notes = read_plan(run), []
     changed = recipe_for("", overrides=overrides).model_dump(exclude_unset=True, exclude={"data"})
     fields = {f"{section}.{name}": v for section, values in changed.items() for name, v in _items(values)}
@@ -162,9 +157,14 @@ def resumed_plan(run: Run, overrides: Sequence[str]) -> tuple[Plan, list[str]]:
             ) for field in refused
         ])  # fmt: skip
     choices = dict(plan.choices)
+    if fresh["train.strategy"] != plan["train.strategy"]:
+        ranks = ("train.strategy", "train.rank_timeout_minutes")
+        choices |= {field: fresh.choices[field] for field in ranks if field in fresh.choices}
+        notes.append(f"train.strategy: {plan['train.strategy']} → {fresh['train.strategy']}")
     for field, value in fields.items():
-        notes += _notes(field, choices[field].value, value, plan)
-        choices[field] = replace(choices[field], value=value, origin="user", reason="set when the run was resumed")
+        old = choices.get(field, Choice(field, None, "default", ""))
+        notes += _notes(field, old.value, value, plan)
+        choices[field] = replace(old, value=value, origin="user", reason="set when the run was resumed")
     return Plan(choices), notes
 
 

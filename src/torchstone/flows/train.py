@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from torchstone.core.event import Observer
 from torchstone.core.finding import Finding, has_errors
 from torchstone.core.recipe import Recipe
 from torchstone.core.run import Run, find_run, runs_folder
+from torchstone.core.store import plain_os_errors
 from torchstone.core.trace import read_trace
 from torchstone.flows import run_files
 from torchstone.flows.judge import judge
@@ -51,15 +53,17 @@ def train(
             f"{world} ranks need to agree on the run's name: after a restart they find it by that",
             fix="name it: torchrun … -m torchstone train DATA --run-name NAME",
         )
-    if run_name is not None and is_restart() and run_files.has_checkpoint(Run(runs_folder(project) / run_name)):
+    check_name(run_name, project)
+    if run_name is not None and is_restart() and Run(runs_folder(project) / run_name).plan.is_file():
         return resume(run_name, project=project, observers=observers)
     planned = planned or make_plan(recipe, project=project, progress=progress)
     if has_errors(planned.findings):
         return TrainResult(None, "blocked", {"status": "blocked"}, planned.findings)
     run = Run(runs_folder(project) / (run_name or new_name(project)))
-    if int(os.environ.get("RANK", "0")) == 0:
-        run_files.create(run, planned, may_exist=is_restart())
-    return _run(run, planned, observers, project=project, is_resumed=False)
+    with locked(run, is_first_rank()):
+        if is_first_rank():
+            run_files.create(run, planned)
+        return _run(run, planned, observers, project=project, is_resumed=False)
 
 
 def resume(
@@ -71,14 +75,30 @@ def resume(
     checkpoint.*. Raises StoneError for any other, for changed data, and where no checkpoint can be trusted.
     """
     run = find_run(project, name)
-    recipe = run_files.stored_recipe(run)
-    planned = make_plan(recipe, project=project)
-    run_files.check_same_data(run, planned.dataset)
-    plan, notes = run_files.resumed_plan(run, overrides)
-    planned = Planned(recipe, plan, planned.look, planned.task, planned.findings)
-    if int(os.environ.get("RANK", "0")) == 0:
-        run_files.write_plan(run, plan)
-    return _run(run, planned, observers, project=project, is_resumed=True, notes=notes)
+    with locked(run, is_first_rank()):
+        planned = make_plan(run_files.stored_recipe(run), project=project)
+        run_files.check_same_data(run, planned.dataset)
+        plan, notes = run_files.resumed_plan(run, overrides, planned.plan)
+        if is_first_rank():
+            run_files.write_plan(run, plan)
+        return _run(run, replace(planned, plan=plan), observers, project=project, is_resumed=True, notes=notes)
+
+
+def check_name(name: str | None, project: Path) -> None:
+    """Raises StoneError where a new run cannot have this name; cheap, for before the data is read.
+
+    A folder without a plan is what a killed start left behind: the name is free.
+    """
+    if name is None or is_restart() or not is_first_rank():
+        return
+    if name in ("", ".", "..") or Path(name).name != name:
+        raise StoneError(f"'{name}' cannot be the name of a folder", where="--run", fix="choose one without slashes")
+    run_files.check_new(Run(runs_folder(project) / name))
+
+
+def is_first_rank() -> bool:
+    """Whether this process is the one that writes."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def is_restart() -> bool:
@@ -87,23 +107,24 @@ def is_restart() -> bool:
 
 
 def new_name(project: Path) -> str:
-    """A name that no run of the project has: the time, and a number where two start in one second."""
+    """A name that no run of the project has, and its folder: the time, and a number where two start in one second."""
     stem = time.strftime("%Y%m%d-%H%M%S")
-    names = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
-    return next(name for name in names if not (runs_folder(project) / name).exists())
+    for name in (stem, *(f"{stem}-{number}" for number in range(2, 1000))):
+        folder = runs_folder(project) / name
+        with plain_os_errors(folder), contextlib.suppress(FileExistsError):
+            folder.mkdir(parents=True)
+            return name
+    raise StoneError("a thousand runs were started in this second", where=str(runs_folder(project)))
 
 
 def _run(
     run: Run, planned: Planned, observers: Sequence[Observer], *, project: Path, is_resumed: bool,
     notes: Sequence[str] = (),
 ) -> TrainResult:  # fmt: skip
-    """The engine's part, on every rank; rank 0 alone holds the lock and writes."""
+    """The engine's part, on every rank; rank 0 alone writes."""
     engine = importlib.import_module("torchstone.engines.pytorch.drive")
-    is_first = int(os.environ.get("RANK", "0")) == 0
-    setting = setting_of(planned, project)
-    with locked(run, is_first):
-        result = engine.drive(run, setting, observers, resume=is_resumed, notes=notes)
-        found = judge_run(run, planned.recipe) if is_first else []
+    result = engine.drive(run, setting_of(planned, project), observers, resume=is_resumed, notes=notes)
+    found = judge_run(run, planned) if is_first_rank() else []
     return TrainResult(run, result["status"], result, [*planned.findings, *found])
 
 
@@ -113,8 +134,8 @@ def setting_of(planned: Planned, project: Path) -> Any:
     return assemble.Setting(planned.plan, planned.dataset, planned.task, {}, project / ".torchstone" / "cache")
 
 
-def judge_run(run: Run, recipe: Recipe) -> list[Finding]:
-    """What the trace of a run shows; it is appended to findings.jsonl."""
-    found = judge(read_trace(run.trace), "torchstone.rules.trace", recipe.rules)
-    run_files.add_findings(run, found)
+def judge_run(run: Run, planned: Planned) -> list[Finding]:
+    """What the trace of a run shows; findings.jsonl then holds it, after what was found in the data."""
+    found = judge(read_trace(run.trace), "torchstone.rules.trace", planned.recipe.rules)
+    run_files.write_findings(run, [*planned.findings, *found])
     return found

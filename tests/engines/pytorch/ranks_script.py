@@ -47,8 +47,16 @@ def losses(job: Any) -> list[float]:
 
 
 def curve(strategy: Strategy) -> list[float]:
-    """Losses of a run on plain_net with class weights: to be compared with one process."""
+    """Losses of a run on plain_net: to be compared with one process."""
     return losses(job_on(strategy, model=plain_net(), average=None))
+
+
+def rates(strategy: Strategy) -> list[float]:
+    """The learning rate of every step."""
+    seen: list[float] = []
+    job = job_on(strategy, model=plain_net(), average=None, accumulate=2)
+    fit(job, Progress(), [lambda e: seen.append(e.values["lr"]) if e.kind == "step" else None])
+    return seen
 
 
 def kill_and_resume(strategy: Strategy, folder: Path) -> bool:
@@ -148,6 +156,7 @@ def main() -> None:
     strategy = ddp(torch.device("cpu"), timeout_minutes=2)
     answers = {
         "curve": curve(strategy),
+        "rates": rates(strategy),
         "resumed": strategy.sums([kill_and_resume(strategy, out.parent)])[0] == strategy.world,
         "five": tiny_evaluation(strategy, 5),
         "one": tiny_evaluation(strategy, 1),

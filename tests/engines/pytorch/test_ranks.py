@@ -47,6 +47,11 @@ def test_the_curve_is_that_of_one_process_with_the_same_global_batch(answers: di
     assert answers["curve"] == pytest.approx(one, abs=1e-5)
 
 
+def test_the_rate_depends_on_steps_and_not_on_ranks_or_accumulation(answers: dict[str, Any]) -> None:
+    """accelerate#2926: with two ranks StepLR(4) decayed every 2 steps."""
+    assert answers["rates"] == pytest.approx([1e-2 * (1 - step / 24) for step in range(24)])
+
+
 def test_a_cut_off_run_ends_with_the_same_state_on_every_rank(answers: dict[str, Any]) -> None:
     assert answers["resumed"] is True
 

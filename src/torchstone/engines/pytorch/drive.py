@@ -31,6 +31,10 @@ from torchstone.engines.pytorch.remarks import Remarks, remarks_on
 from torchstone.engines.pytorch.saver import Saver
 
 
+# Epochs may last milliseconds; writing and syncing a checkpoint takes some 10 ms. So much work may be done again.
+EPOCH_GAP_S = 5.0
+
+
 def drive(
     run: Run, setting: Setting, observers: Sequence[Observer], *, resume: bool, notes: Sequence[str] = ()
 ) -> dict[str, Any]:
@@ -45,7 +49,7 @@ def drive(
         setting = replace(setting, encoding=_encoding(run, setting, strategy.rank == 0))
         strategy.barrier()  # the run's folder is made by rank 0
         recorder = Recorder(run.trace) if strategy.rank == 0 else None
-        watchers = [] if recorder is None else [*observers, recorder]
+        watchers: list[Observer] = [] if recorder is None else [*observers, recorder]
         job = assemble(setting, strategy, _saver(run, setting.plan, recorder))
         progress, told = _restored(job, run, recorder) if resume else (Progress(), [])
         for watcher in watchers:
@@ -68,12 +72,13 @@ def _train(
             "world": job.strategy.world, "metric": setting.plan["metric"],
         }  # fmt: skip
         remarks = Remarks(job.feed.source, watchers)
-        for watcher in [*watchers, remarks]:
-            watcher(Event("start", progress.step, started))
+        listeners: list[Observer] = [*watchers, remarks]
+        for listener in listeners:
+            listener(Event("start", progress.step, started))
         if progress.step == 0:
             remarks.tell(0, remarks_on(job))
         try:
-            fit(job, progress, [*watchers, remarks, interrupts])
+            fit(job, progress, [*listeners, interrupts])
         except (StoneError, RuntimeError):  # a full disk; a rank that is lost, memory that ran out
             progress.status = "failed"
             if recorder is not None:
@@ -120,6 +125,7 @@ def _saver(run: Run, plan: Plan, recorder: Recorder | None) -> Saver:
         every_windows=int(plan["checkpoint.every_steps"] or 0),
         every_s=60.0 * float(plan["checkpoint.every_minutes"] or 0),
         keep=int(plan["checkpoint.keep"]),
+        epoch_gap_s=EPOCH_GAP_S,
         mark=recorder.mark if recorder else lambda: 0,
     )
 
@@ -130,9 +136,10 @@ def _restored(job: Job, run: Run, recorder: Recorder | None) -> tuple[Progress, 
     told = [f"checkpoint {r.path.name} is not used: {r.reason}" for r in refused]
     if path is None and refused:
         raise StoneError(
-            f"none of the run's {len(refused)} checkpoints can be trusted: {'; '.join(told)}", where=str(run.checkpoints),
+            f"none of the run's {len(refused)} checkpoints can be trusted: {'; '.join(told)}",
+            where=str(run.checkpoints),
             fix="start a new run; or move these checkpoints away, and this one starts again from its first step",
-        )  # fmt: skip
+        )
     if path is None:
         if recorder is not None:
             recorder.cut(0)

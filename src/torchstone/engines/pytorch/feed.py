@@ -7,6 +7,7 @@ repeated, and a rank may then have nothing.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -104,8 +105,15 @@ class Feed:
                 prefetch_factor=4,
                 # its own generator: the loader would draw its base seed from the one that dropout uses
                 generator=torch.Generator(),
+                worker_init_fn=leave_signals_to_the_loop,
             )
         )
+
+
+def leave_signals_to_the_loop(worker: int) -> None:
+    """Ctrl-C and SIGTERM often reach the whole group of processes: the loop still needs its batches to end a step."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 class _Parts(Dataset[Batch]):

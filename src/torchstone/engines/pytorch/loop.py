@@ -52,7 +52,8 @@ def fit(job: Job, progress: Progress, observers: Sequence[Observer] = ()) -> Pro
     """
     watch = Watch(observers)
     job.model.train()
-    progress.status = "running"
+    # a run that was killed after its last checkpoint, or is finished, has nothing left to do
+    progress.status = "finished" if is_patience_over(job, progress) else "running"
     while progress.epoch < job.epochs and progress.status == "running":
         train_epoch(job, progress, watch)
         if progress.status == "running":
@@ -87,7 +88,7 @@ def train_epoch(job: Job, progress: Progress, watch: Watch) -> None:
 
 
 def end_epoch(job: Job, progress: Progress, watch: Watch) -> None:
-    """Validation, best and last, early stopping, a checkpoint."""
+    """Validation, best and last, early stopping, a checkpoint if this is the best or the last one is old."""
     is_best = False
     if job.validation is not None:
         started = time.perf_counter()
@@ -96,11 +97,18 @@ def end_epoch(job: Job, progress: Progress, watch: Watch) -> None:
         is_best = judge(job, progress, watch, result, time.perf_counter() - started)
     progress.epoch, progress.window = progress.epoch + 1, 0
     progress.loss_sum = progress.weight_sum = 0.0
-    if job.patience and progress.bad_epochs >= job.patience:
+    if is_patience_over(job, progress):
         progress.status, watch.reason = "finished", f"no better {job.validation and job.validation.metric}"
-    save(job, progress, watch, is_best=is_best)
+    is_due = is_best or (job.saver is not None and job.saver.is_stale())
+    if agree(job, is_due)[0]:
+        save(job, progress, watch, is_best=is_best)
     if progress.status == "running" and progress.epoch < job.epochs and agree(job, watch.reason is not None)[0]:
         progress.status = "stopped"
+
+
+def is_patience_over(job: Job, progress: Progress) -> bool:
+    """Whether early stopping ends the run where it stands."""
+    return bool(job.patience) and progress.bad_epochs >= job.patience
 
 
 def judge(job: Job, progress: Progress, watch: Watch, result: Scores, seconds: float) -> bool:

@@ -22,17 +22,19 @@ def name_of(progress: Progress) -> str:
 class Saver:
     """Writes checkpoints of one run.
 
-    every_windows, every_s: how often within an epoch (0 for never); every epoch's end is saved in any case.
+    every_windows, every_s: how often within an epoch (0 for never). An epoch's end is saved where it is the best so
+    far, or the last checkpoint is older than epoch_gap_s seconds (0: always).
     keep: how many of the newest stay, besides the best. mark: how long the trace is now, in bytes; it is stored so
     that a resumed run drops what was written after the checkpoint.
     """
 
     def __init__(
         self, folder: Path, *, every_windows: int = 0, every_s: float = 0.0, keep: int = 2,
-        mark: Callable[[], int] = lambda: 0,
+        mark: Callable[[], int] = lambda: 0, epoch_gap_s: float = 0.0,
     ) -> None:  # fmt: skip
         self.folder, self._keep, self._mark = folder, keep, mark
         self._every_windows, self._every_s = every_windows, every_s
+        self._epoch_gap_s = epoch_gap_s
         self._last_s = time.monotonic()
         self._last_name = ""
         self._best_name = ""
@@ -44,6 +46,10 @@ class Saver:
         if self._every_windows and windows_seen % self._every_windows == 0:
             return True
         return bool(self._every_s) and time.monotonic() - self._last_s >= self._every_s
+
+    def is_stale(self) -> bool:
+        """Whether the last checkpoint is old enough for another at an epoch's end."""
+        return time.monotonic() - self._last_s >= self._epoch_gap_s
 
     def has(self, progress: Progress) -> bool:
         """Whether this very state is saved already."""

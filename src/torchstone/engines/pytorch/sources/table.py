@@ -6,6 +6,7 @@ Legend of axes: N rows, B rows of a batch.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
