@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchstone.core.finding import Finding, Where
-from torchstone.core.plan import Choice, Plan
+from torchstone.core.plan import START, Choice, Plan
 from torchstone.report.terminal import (
     Row,
     brief_rows,
@@ -21,7 +21,7 @@ PLAN = Plan(
         c.field: c
         for c in (
             Choice("task", "image-classification", "derived", "folder per class", source=""),
-            Choice("optimizer.options.lr", 1e-3, "default", "adamw"),
+            Choice("optimizer.options.lr", 1e-3, "default", "adamw", START),
             Choice("data.split", "70/15/15", "default", "no split of its own", source=""),
             Choice("train.epochs", 5, "user", "--set train.epochs=5", source=""),
         )
@@ -55,8 +55,8 @@ def test_a_label_stands_once_and_long_rows_hang_under_it() -> None:
 
 
 def test_values_are_shown_as_people_write_them() -> None:
-    assert value_text(None) == "none"
-    assert value_text(True) == "yes"
+    assert value_text(None) == "null"
+    assert value_text(True) == "true"
     assert value_text(1) == "1"
     assert value_text(0.1 + 0.2) == "0.3"
     assert value_text({"train": 0.7, "test": 0.3}) == "train 0.7, test 0.3"

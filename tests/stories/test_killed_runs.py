@@ -152,6 +152,7 @@ def test_killed_after_its_last_checkpoint_trains_no_epoch_more(project: Path) ->
     told("train", *words(name), "--run", "stopped", cwd=project)
     run = run_folder(project, "stopped")
     before = checkpoints(run)
+    assert "-e0009-" not in before[-1], "it did not stop early: the story tells nothing"
     (run / "result.json").unlink()
     finish(project, "stopped")
     assert checkpoints(run) == before

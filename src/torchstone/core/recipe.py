@@ -94,10 +94,10 @@ class Text(Section):
 
 
 class Checkpoint(Section):
-    """When the run is saved and how many checkpoints stay."""
+    """When the run is saved and how many checkpoints stay; 0 turns one of the two occasions off."""
 
-    every_steps: Count | None = None
-    every_minutes: Positive | None = None
+    every_steps: Annotated[int, Field(ge=0)] | None = None
+    every_minutes: Annotated[float, Field(ge=0)] | None = None
     keep: Count | None = None
 
 

@@ -12,7 +12,7 @@ from torchstone.core.plan import Choice, Plan
 LABEL = 12  # columns of a row's label
 _STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
 _HEAD = ("task", "data.split")
-_ORDER = ("data", "image", "text", "model", "loss", "optimizer", "schedule", "averaging", "train", "checkpoint")
+_ORDER = ("data", "image", "text", "metric", "model", "loss", "optimizer", "schedule", "averaging", "train", "checkpoint")
 
 
 class Row(NamedTuple):
@@ -71,7 +71,7 @@ def choice_text(choice: Choice) -> str:
 def value_text(value: Any) -> str:
     """A plan's value as a person reads it, cut where it gets long."""
     if value is None or isinstance(value, bool):
-        return {None: "none", True: "yes", False: "no"}[value]
+        return {None: "null", True: "true", False: "false"}[value]  # as a recipe says them: --set a.b=null
     if isinstance(value, dict):
         return ", ".join(f"{key} {value_text(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):

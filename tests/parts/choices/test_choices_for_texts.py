@@ -17,7 +17,8 @@ def test_every_choice_has_a_reason_and_a_source_and_appears_once(num_train):
     choices = choose_text(
         {"num_train": num_train, "words_p99": 0, "num_classes": 2, "has_accelerator": False}
     )  # fmt: skip
-    assert all(choice.reason and choice.source for choice in choices)
+    assert all(choice.reason for choice in choices)
+    assert all(choice.source for choice in choices if not isinstance(choice.value, bool))
     assert len({choice.field for choice in choices}) == len(choices)
 
 

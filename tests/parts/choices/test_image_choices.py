@@ -44,24 +44,35 @@ def test_a_named_network_gets_its_own_rate_and_no_options_of_another() -> None:
     plan = chosen(CLOTHING, model="resnet50")
     assert plan["model.name"].value == "resnet50"
     assert plan["optimizer.options.lr"].value == 1e-3
-    assert not [field for field in plan if field.startswith("model.options")]
+    assert [field for field in plan if field.startswith("model.options")] == ["model.options.weights"]
 
 
 def test_few_pictures_make_the_plan_say_that_pretrained_weights_would_help() -> None:
-    choice = chosen(CLOTHING)["model.weights"]
-    assert choice.value is None
+    choice = chosen(CLOTHING)["model.name"]
     assert "pretrained weights would help" in choice.reason
+    assert "Kornblith" in choice.source
     assert "--set model.name=resnet18 --set model.weights=FILE" in choice.reason
     assert "3,068" in choice.reason
-    assert "model.weights" not in chosen(CLOTHING, num_train=50_000)
+    assert "pretrained" not in chosen(CLOTHING, num_train=50_000)["model.name"].reason
+
+
+def test_a_usual_network_says_under_its_own_field_that_weights_would_help() -> None:
+    choice = chosen(CLOTHING, model="resnet50")["model.options.weights"]
+    assert choice.value is None
+    assert "pretrained weights would help" in choice.reason
+    assert "model.options.weights" not in chosen(CLOTHING, model="resnet50", num_train=50_000)
+
+
+def test_pictures_of_a_few_pixels_are_not_helped_by_weights_learnt_on_photographs() -> None:
+    assert "pretrained" not in chosen(DIGITS)["model.name"].reason
 
 
 @pytest.mark.parametrize("num", [1, 10, 400, 900, 5_000, 30_000, 1_000_000])
 @pytest.mark.parametrize("base", [DIGITS, CLOTHING])
-def test_every_choice_has_a_reason_and_a_source(base: dict[str, Any], num: int) -> None:
+def test_every_choice_has_a_reason_and_every_number_a_source(base: dict[str, Any], num: int) -> None:
     for choice in chosen(base, num_train=num).values():
         assert choice.reason
-        assert choice.source
+        assert choice.source or choice.field == "image.size"  # every pixel is kept: nothing was measured
         assert choice.origin in ("derived", "default")
     assert 1 <= chosen(base, num_train=num)["train.batch_size"].value <= num
 

@@ -26,8 +26,8 @@ def choose_image(facts: Mapping[str, Any]) -> list[Choice]:
     size = _size(facts)
     model = str(facts.get("model") or ("small_resnet" if size.value <= SMALL else "resnet18"))
     return [
-        size, *_augment(facts, size.value), *_cache(), *_model(facts, size.value, model), *_weights(facts, model),
-        *_optimizer(model), *_length(facts, size.value),
+        size, *_augment(facts, size.value), *_cache(), *_model(facts, size.value, model),
+        *_optimizer(model, size.value), *_length(facts, size.value),
     ]  # fmt: skip
 
 
@@ -74,42 +74,45 @@ def _cache() -> list[Choice]:
 
 
 def _model(facts: Mapping[str, Any], size: int, model: str) -> list[Choice]:
+    num = int(facts["num_train"])
+    # weights learnt at 224 pixels know nothing of signs of 8
+    is_help = num < FEW and size > SYMBOLS
+    help_of = f"with {num:,} training pictures pretrained weights would help: " if is_help else ""
     if model != "small_resnet":
+        weights = Choice(
+            "model.options.weights", None, "derived",
+            f"none were given: from scratch; {help_of}model.weights=FILE, or hub, which downloads them",
+            KORNBLITH, f"{FEW:,} or more training pictures",
+        )  # fmt: skip
         return [Choice("model.name", model, "derived", f"{size} pixels: the smallest of the usual networks first",
-                       "He et al. 2016", f"pictures of at most {SMALL} pixels: small_resnet")]
+                       "He et al. 2016", f"pictures of at most {SMALL} pixels: small_resnet"), *[weights] * is_help]
     source, width = (DIGITS, 32) if size <= 16 else (CLOTHING, 24)
+    way = "--set model.name=resnet18 --set model.weights=FILE (or hub, which downloads them)"
+    reason = f"{size} pixels, {num:,} to learn from: a small network trains in minutes, from scratch"
     return [
-        Choice("model.name", model, "derived",
-               f"{size} pixels, {int(facts['num_train']):,} to learn from: a small network trains in minutes",
-               source, f"an accelerator and pictures above {SMALL} pixels: resnet18"),
+        Choice("model.name", model, "derived", f"{reason}; {help_of}{way}" if is_help else reason,
+               f"{source}; {KORNBLITH}" if is_help else source,
+               f"an accelerator and pictures above {SMALL} pixels: resnet18"),
         Choice("model.options.width", width, "derived", f"{size} pixels; channels of the first stage, doubled later",
                source),
         Choice("model.options.depth", 1, "default", "blocks per stage", source),
     ]
 
 
-def _weights(facts: Mapping[str, Any], model: str) -> list[Choice]:
-    num = int(facts["num_train"])
-    if num >= FEW:
-        return []
-    way = ("--set model.name=resnet18 " if model == "small_resnet" else "") + "--set model.weights=FILE"
-    return [Choice(
-        "model.weights", None, "derived",
-        f"none is here, so training starts from scratch; with {num:,} training pictures, pretrained weights would "
-        f"help: {way} (or hub, which downloads them)", KORNBLITH, f"{FEW:,} or more training pictures",
-    )]  # fmt: skip
+def _measured(size: int) -> str:
+    return DIGITS if size <= SYMBOLS else CLOTHING
 
 
-def _optimizer(model: str) -> list[Choice]:
+def _optimizer(model: str, size: int) -> list[Choice]:
     small = model == "small_resnet"
     return [
         Choice("optimizer.name", "adamw", "default", "works over a wide range of rates",
                "Loshchilov & Hutter 2019, Decoupled Weight Decay Regularization"),
         Choice("optimizer.options.lr", 1e-2 if small else 1e-3, "derived",
                "a small network with BatchNorm bears a high rate under warm-up and cosine" if small
-               else "the usual start for adamw", f"{DIGITS}; {CLOTHING}; {START}" if small else START),
+               else "the usual start for adamw", f"{_measured(size)}; {START}" if small else START),
         Choice("optimizer.options.weight_decay", 0.05, "default", "decays weight matrices and filters only",
-               f"{DIGITS}; {CLOTHING}; {START}"),
+               f"{_measured(size)}; {START}" if small else START),
         Choice("schedule.name", "cosine", "default", "falls to zero, so that the last steps settle",
                "Loshchilov & Hutter 2017"),
         Choice("schedule.options.warmup", 0.1, "default", "the first steps of Adam are noisy: rise over 10 %", START),
@@ -123,9 +126,9 @@ def _length(facts: Mapping[str, Any], size: int) -> list[Choice]:
     steps = -(-num // batch)
     return [
         Choice("train.batch_size", min(batch, num), "derived", f"{num:,} training pictures",
-               f"64: {DIGITS} and {CLOTHING}; else: {START}"),
+               _measured(size) if batch == 64 else START),
         Choice("train.epochs", epochs, "derived",
-               f"{epochs} x {steps:,} = {epochs * steps:,} optimizer steps; digits needed 345, clothing10 960",
-               f"15: {DIGITS}; 20: {CLOTHING}; else: {START}",
+               f"{epochs} x {steps:,} = {epochs * steps:,} optimizer steps",
+               _measured(size) if batch == 64 and epochs == (15 if size <= SYMBOLS else 20) else START,
                "validation still improves at the end: more; it got worse long before: fewer"),
     ]

@@ -61,7 +61,7 @@ def _machine(facts: Mapping[str, Any]) -> list[Choice]:
         _precision(facts),
         Choice(
             "train.strategy", "ddp" if facts["world"] > 1 else "single", "derived",
-            f"{facts['world']} rank{'s' if facts['world'] > 1 else ''}",
+            f"{facts['world']} ranks" if facts["world"] > 1 else "one process; torchrun starts several",
         ),
         *_patience_with_ranks(facts),
         _threads(facts),
@@ -114,8 +114,8 @@ def _habits() -> list[Choice]:
         Choice("train.seed", 0, "default", "any number does; it is recorded"),
         Choice("train.deterministic", False, "default", "a CPU repeats anyway; on a GPU the strict mode is slower"),
         Choice("train.eval_batch_size", 256, "default", "the result does not depend on it"),
-        Choice("train.sample_every", 100, "default", "the update-to-weight ratio costs a copy of the weights"),
-        Choice("checkpoint.every_minutes", 10.0, "default", "at most so much work is done again after a crash"),
-        Choice("checkpoint.every_steps", 0, "default", "minutes say it better"),
+        Choice("train.sample_every", 100, "default", "steps from one update-to-weight ratio to the next: each costs a copy of the weights"),
+        Choice("checkpoint.every_minutes", 10.0, "default", "at most so many minutes of work are done again after a crash"),
+        Choice("checkpoint.every_steps", 0, "default", "0 is off: minutes say it better"),
         Choice("checkpoint.keep", 2, "default", "the newest two, and the best"),
     ]

@@ -48,7 +48,7 @@ def _model(facts: Mapping[str, Any]) -> list[Choice]:
 
 def _optimizer() -> list[Choice]:
     return [
-        Choice("optimizer.name", "adamw", "default", "tables were tuned with it in the literature", GORISHNIY),
+        Choice("optimizer.name", "adamw", "default", "what studies of networks on tables use", GORISHNIY),
         Choice("optimizer.options.lr", 2e-3, "default",
                "a small network with LayerNorm bears a high rate under warm-up and cosine", f"{MEASURED}; {START}"),
         Choice("optimizer.options.weight_decay", 0.01, "default", "AdamW's usual decay",
