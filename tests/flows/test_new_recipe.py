@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchstone.core.errors import StoneError
-from torchstone.core.plan import Choice, Plan
+from torchstone.core.plan import START, Choice, Plan
 from torchstone.core.recipe_file import read_recipe, recipe_for
 from torchstone.flows.new import is_recipe_value, near, new, text_of
 
@@ -21,7 +21,7 @@ def test_what_the_user_said_is_fixed_and_what_the_plan_chose_is_a_comment_with_i
     plan = plan_of(
         Choice("task", "tabular-regression", "derived", "numbers with 40 values"),
         Choice("train.epochs", 7, "user", "--set", source=""),
-        Choice("train.batch_size", 64, "derived", "1,000 rows"),
+        Choice("train.batch_size", 64, "derived", "1,000 rows", START),
         Choice("optimizer.options.lr", 0.1, "default", "of sgd"),
         Choice("train.strategy", "single", "derived", "one rank"),
     )

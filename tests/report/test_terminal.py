@@ -75,7 +75,7 @@ def test_a_run_about_to_start_shows_what_was_derived_or_given_and_counts_the_def
     ]  # fmt: skip
 
 
-def test_only_a_number_is_called_a_starting_point() -> None:
-    assert "starting point" in choice_text(Choice("train.epochs", 20, "derived", "so many"))
+def test_a_source_is_shown_where_there_is_one() -> None:
+    assert "[starting point" in choice_text(Choice("train.epochs", 20, "derived", "so many", START))
     assert choice_text(Choice("train.device", "cpu", "derived", "no GPU")) == "train.device = cpu (derived): no GPU"
     assert "[Pascanu" in choice_text(Choice("x", "y", "derived", "z", source="Pascanu et al. 2013"))

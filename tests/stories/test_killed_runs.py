@@ -88,14 +88,12 @@ def test_killed_twice_in_one_epoch_and_once_at_a_random_moment(whole: tuple[str,
     cut = run_folder(project, f"{run.name}-cut")
     kills = 0
     for place in range(3):
-        seen = len(checkpoints(cut))
-        newest = checkpoints(cut)[-1:] if cut.is_dir() else []
+        newest = checkpoints(cut)[-1:]
         start = ["train", *words(recipe), "--run", cut.name] if place == 0 else ["train", "--resume", cut.name]
-        wait = kill_after(draw.uniform(0, seconds)) if place == 2 else (lambda: False)
+        is_over = kill_after(draw.uniform(0, seconds) if place == 2 else 0.0)
 
-        def is_time(wait: Callable[[], bool] = wait, seen: int = seen, newest: list[str] = newest) -> bool:
-            now = checkpoints(cut)
-            return wait() if seen and place == 2 and now[-1:] != newest else now[-1:] not in ([], newest)
+        def is_time(newest: list[str] = newest, is_over: Callable[[], bool] = is_over) -> bool:
+            return checkpoints(cut)[-1:] not in ([], newest) and is_over()
 
         kills += kill_when(is_time, *start, cwd=project)
     assert kills >= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -53,6 +54,16 @@ def overrides(given: dict[str, Any]) -> list[str]:
     if given.get("deterministic"):
         found.append("train.deterministic=true")
     return [*found, *given.get("sets", ())]
+
+
+def call(verb: str, path: str | None, given: dict[str, Any]) -> str:
+    """The call of another verb on the same data with the same options, as one types it into a shell."""
+    words = ["torchstone", verb, *([path] if path else [])]
+    for name in ("label", "features", "epochs", "project"):
+        if given.get(name) is not None:
+            words += [f"--{name}", str(given[name])]
+    words += [word for setting in given.get("sets", ()) for word in ("--set", setting)]
+    return shlex.join(words)
 
 
 def recipe_from(path: str | None, given: dict[str, Any]) -> tuple[Recipe, Path]:

@@ -34,5 +34,5 @@ def command(path: str | None, **given: Any) -> int:
         from torchstone.report.terminal import plan_rows, show_rows
 
         show_rows(plan_rows(planned.plan, planned.findings))
-        click.echo(f"\nnext        torchstone train {path or ''}".rstrip())
+        click.echo(f"\nnext        {options.call('train', path, given)}")
     return show.exit_code(planned.findings)

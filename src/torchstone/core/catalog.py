@@ -48,6 +48,24 @@ def find(folder: str, name: str) -> Any:
     return getattr(importlib.import_module(f"{folder}.{name}"), name)
 
 
+class Shelf:
+    """The parts of a folder as attributes: `losses.focal` is what `find(folder, "focal")` gives."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return find(self._folder, name)
+        except StoneError as error:
+            raise AttributeError(str(error)) from error
+
+    def __dir__(self) -> list[str]:
+        return names(self._folder)
+
+
 def options(part: Callable[..., Any]) -> list[Option]:
     """The keyword-only options of a part, from its signature."""
     signature = inspect.signature(part, eval_str=True)

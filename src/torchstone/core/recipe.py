@@ -39,7 +39,7 @@ class Piece(BaseModel):
 
 
 # The fields of a recipe that take a part.
-PIECES = ("model", "loss", "optimizer", "schedule", "averaging", "image.augment")
+PIECES = ("model", "loss", "optimizer", "schedule", "averaging", "sampler", "mix", "clipping", "image.augment")
 
 Named = Annotated[Piece, BeforeValidator(_named)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -141,6 +141,9 @@ class Recipe(Section):
     optimizer: Named | None = None
     schedule: Named | None = None
     averaging: Named | None = None
+    sampler: Named | None = None
+    mix: Named | None = None
+    clipping: Named | None = None
     train: Train = Train()
     checkpoint: Checkpoint = Checkpoint()
     rules: Rules = Rules()

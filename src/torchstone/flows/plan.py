@@ -31,6 +31,9 @@ FOLDERS = {
     "optimizer": "torchstone.engines.pytorch.optimizers",
     "schedule": "torchstone.parts.schedules",
     "averaging": "torchstone.engines.pytorch.averaging",
+    "sampler": "torchstone.parts.samplers",
+    "mix": "torchstone.engines.pytorch.mixes",
+    "clipping": "torchstone.engines.pytorch.clipping",
     "image.augment": "torchstone.engines.pytorch.transforms",
 }
 # Options that the engine works out itself, or that the plan shows under another field.
@@ -110,6 +113,7 @@ def check_fit(recipe: Recipe, task: Task, dataset: Dataset) -> None:
                 )
                 for name in given
             ]  # fmt: skip
+    errors += _unfit_pieces(recipe, task)
     known = [*metrics.metrics_for(task.target), "loss"]
     if recipe.metric is not None and recipe.metric not in known:
         errors.append(
@@ -119,6 +123,18 @@ def check_fit(recipe: Recipe, task: Task, dataset: Dataset) -> None:
         )  # fmt: skip
     if errors:
         raise StoneErrors(errors)
+
+
+def _unfit_pieces(recipe: Recipe, task: Task) -> list[StoneError]:
+    """Parts that cannot do their work on this kind of data."""
+    errors = []
+    if recipe.mix is not None and task.modality != "image":
+        text = f"only pictures can be mixed; the task is {task.name}"
+        errors.append(StoneError(text, where=recipe.where("mix"), fix="remove the field"))
+    if recipe.sampler is not None and recipe.sampler.name not in (None, "shuffled") and task.target != "single":
+        text = f"'{recipe.sampler.name}' needs one class per example; the task is {task.name}"
+        errors.append(StoneError(text, where=recipe.where("sampler"), fix="use shuffled"))
+    return errors
 
 
 def overlaid(recipe: Recipe, planned: Mapping[str, Choice]) -> dict[str, Choice]:
@@ -151,7 +167,9 @@ def _user_choice(recipe: Recipe, field: str, value: Any, planned: Choice | None)
     instead = ""
     if planned is not None and planned.value != value:
         instead = f"; the plan's own choice: {planned.value} ({planned.reason})"
-    return Choice(field, value, "user", f"{recipe.where(field.replace('.options.', '.'))}{instead}", source="")
+    written = field.replace(".options.", ".")
+    place = recipe.where(written)
+    return Choice(field, value, "user", f"{'given in the call' if place == written else place}{instead}")
 
 
 def _overlay_piece(recipe: Recipe, choices: dict[str, Choice], piece: str, given: Mapping[str, Any] | None) -> None:

@@ -12,7 +12,9 @@ from torchstone.core.plan import Choice, Plan
 LABEL = 12  # columns of a row's label
 _STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
 _HEAD = ("task", "data.split")
-_ORDER = ("data", "image", "text", "metric", "model", "loss", "optimizer", "schedule", "averaging", "train", "checkpoint")
+_ORDER = (
+    "data", "image", "text", "metric", "model", "loss", "optimizer", "schedule", "averaging", "train", "checkpoint",
+)  # fmt: skip
 
 
 class Row(NamedTuple):

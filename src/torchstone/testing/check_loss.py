@@ -15,9 +15,11 @@ def check_loss(loss: Loss, logits: Tensor, target: Tensor, *, cuts: int = 3) -> 
 
     logits: float64 [B, …] with B of at least `cuts`, target: what fits. Checked: the derivative against differences;
     the same sum, weight and gradient however the batch is cut; a finite single-precision sum from half precision;
-    a weight that carries no gradient.
+    a weight that carries no gradient. A loss that is marked as one over whole batches (`losses.whole_batch`) is not cut.
     """
     import torch
+
+    from torchstone.engines.pytorch.losses import needs_whole_batch
 
     leaf = logits.detach().double().requires_grad_()
     total, weight = loss(leaf, target)
@@ -25,7 +27,8 @@ def check_loss(loss: Loss, logits: Tensor, target: Tensor, *, cuts: int = 3) -> 
     assert not getattr(weight, "requires_grad", False), "the weight must not carry a gradient"
     assert torch.autograd.gradcheck(lambda x: loss(x, target)[0], (leaf,)), "the derivative is wrong"
     (whole,) = torch.autograd.grad(total, leaf)
-    _same_in_parts(loss, leaf, target, cuts, (total.item(), float(weight), whole))
+    if not needs_whole_batch(loss):
+        _same_in_parts(loss, leaf, target, cuts, (total.item(), float(weight), whole))
     for dtype in (torch.float16, torch.bfloat16):
         half, _ = loss(logits.to(dtype), target)
         assert half.dtype == torch.float32, f"the sum of {dtype} logits must be float32"

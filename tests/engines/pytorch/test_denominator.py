@@ -17,6 +17,7 @@ from conftest import CPU, blobs, toy_job
 from torchstone.engines.pytorch.feed import Feed, Window
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.losses.cross_entropy import cross_entropy
+from torchstone.engines.pytorch.precisions.fp16 import fp16
 from torchstone.engines.pytorch.precisions.fp32 import fp32
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.sources.tensors import TensorSource
@@ -125,13 +126,15 @@ def test_label_smoothing_and_accumulation_keep_the_gradients_size() -> None:
     assert norms[1] / norms[0] == pytest.approx(1.0, rel=1e-5)
 
 
-def test_a_window_without_any_target_is_skipped_and_says_so() -> None:
-    source = TensorSource([torch.randn(4, 8)], torch.full((4,), -100))
-    job = job_for(nn.Linear(8, 3), cross_entropy(ignore_index=-100), source)
+@pytest.mark.parametrize("precision", [fp32, fp16])
+def test_windows_without_any_target_are_skipped_and_say_so(precision: Any) -> None:
+    source = TensorSource([torch.randn(8, 8)], torch.full((8,), -100))
+    job = job_for(nn.Linear(8, 3), cross_entropy(ignore_index=-100), source, batch_size=4)
+    job = replace(job, precision=precision(CPU))
     before = job.model.weight.detach().clone()  # type: ignore[operator, union-attr]
-    row = steps_of(job)[0]
-    assert row["skipped"] == "no target counts"
-    assert row["loss"] is None
+    rows = steps_of(job)
+    assert [row["skipped"] for row in rows] == ["no target counts"] * 2
+    assert [row["loss"] for row in rows] == [None, None]
     assert torch.equal(before, job.model.weight)  # type: ignore[arg-type]
 
 

@@ -13,7 +13,7 @@ from torch.utils.data import get_worker_info
 
 from conftest import blobs
 from torchstone.engines.pytorch.batch import Batch
-from torchstone.engines.pytorch.feed import Feed, cut, epoch_order
+from torchstone.engines.pytorch.feed import Feed, cut
 from torchstone.engines.pytorch.sources.tensors import TensorSource
 
 
@@ -55,9 +55,10 @@ def test_a_batch_size_of_one_means_one() -> None:
 
 
 def test_the_order_depends_on_seed_and_epoch_alone() -> None:
-    assert epoch_order(100, 1, 2).tolist() == epoch_order(100, 1, 2).tolist()
-    assert epoch_order(100, 1, 2).tolist() != epoch_order(100, 1, 3).tolist()
-    assert epoch_order(100, 1, 2).tolist() != epoch_order(100, 2, 2).tolist()
+    feed = Feed(source_of(100), np.arange(100), 8, seed=1)
+    assert feed.order(2).tolist() == replace(feed, batch_size=9, rank=1, world=2).order(2).tolist()
+    assert feed.order(2).tolist() != feed.order(3).tolist()
+    assert feed.order(2).tolist() != replace(feed, seed=2).order(2).tolist()
     torch.manual_seed(0)
     before = torch.get_rng_state()
     list(Feed(blobs(), np.arange(90), 8, seed=1).epoch(0))

@@ -26,7 +26,8 @@ def test_among_equal_metrics_the_lower_loss_is_better():
 def test_a_better_metric_wins_whatever_its_loss():
     seen, _ = best_epochs("accuracy", "max", {"accuracy": 0.5, "loss": 0.1}, {"accuracy": 0.6, "loss": 9.0})
     assert seen == [True, True]
-    seen, _ = best_epochs("rmse", "min", {"rmse": 2.0, "loss": 0.1}, {"rmse": 1.0, "loss": 9.0}, {"rmse": 3.0, "loss": 0.0})
+    rows = [{"rmse": 2.0, "loss": 0.1}, {"rmse": 1.0, "loss": 9.0}, {"rmse": 3.0, "loss": 0.0}]
+    seen, _ = best_epochs("rmse", "min", *rows)
     assert seen == [True, True, False]
 
 

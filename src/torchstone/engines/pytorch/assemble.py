@@ -112,6 +112,7 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
         if averaging
         else None,
         clip_norm=float(plan["train.clip_norm"]),
+        clipping=_optional(plan, "clipping"),
         patience=int(plan["train.patience"]),
         sample_every=int(plan["train.sample_every"]),
         seed=seed,
@@ -135,6 +136,13 @@ def _piece(plan: Plan, piece: str) -> Any:
     return catalog.find(f"{ROOM}.{'losses' if piece == 'loss' else piece}", plan[f"{piece}.name"])(**options)
 
 
+def _optional(plan: Plan, piece: str, *arguments: Any) -> Any:
+    """A part that a plan may do without: mixes, clipping."""
+    name = plan.get(f"{piece}.name")
+    folder = {"mix": "mixes"}.get(piece, piece)
+    return catalog.find(f"{ROOM}.{folder}", name)(*arguments, **plan.section(f"{piece}.options")) if name else None
+
+
 def _optimizer(plan: Plan, model: nn.Module) -> tuple[torch.optim.Optimizer, list[float]]:
     options = plan.section("optimizer.options")
     parameters, _ = groups.parameter_groups(model, weight_decay=options.get("weight_decay", 0.0))
@@ -145,7 +153,12 @@ def _optimizer(plan: Plan, model: nn.Module) -> tuple[torch.optim.Optimizer, lis
 def _feed(setting: Setting, source: Source, strategy: Strategy) -> Feed:
     plan = setting.plan
     rows = setting.dataset.rows("train")
+    num_classes = len(setting.dataset.classes)
+    sampler = plan.get("sampler.name") or "shuffled"
     return Feed(
+        sampler=catalog.find("torchstone.parts.samplers", sampler)(**plan.section("sampler.options")),
+        labels=setting.dataset.target[rows] if setting.task.target == "single" else None,
+        mix=_optional(plan, "mix", num_classes),
         source=source, rows=rows, batch_size=min(int(plan["train.batch_size"]), len(rows)),
         seed=int(plan["train.seed"]), accumulate=int(plan["train.accumulate"]),
         workers=int(plan["train.workers"]), rank=strategy.rank, world=strategy.world,

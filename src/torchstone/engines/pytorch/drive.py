@@ -30,7 +30,6 @@ from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.remarks import Remarks, remarks_on
 from torchstone.engines.pytorch.saver import Saver
 
-
 # Epochs may last milliseconds; writing and syncing a checkpoint takes some 10 ms. So much work may be done again.
 EPOCH_GAP_S = 5.0
 

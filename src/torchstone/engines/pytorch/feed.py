@@ -10,17 +10,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
 from torchstone.engines.pytorch.batch import Batch, Source
-
-
-def epoch_order(num_examples: int, seed: int, epoch: int) -> np.ndarray:
-    """A permutation of 0 … num_examples-1, int64, that depends on nothing but its arguments."""
-    return np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(num_examples)
+from torchstone.engines.pytorch.mixes import Mix, seeded
+from torchstone.parts.samplers import Sampler
+from torchstone.parts.samplers.shuffled import shuffled
 
 
 def cut(rows: np.ndarray, pieces: int, least: int = 1) -> list[np.ndarray]:
@@ -40,11 +39,16 @@ class Window:
     batches: Sequence[Batch]
 
 
+EACH_ONCE = shuffled()
+
+
 @dataclass(frozen=True)
 class Feed:
     """Deals out the training rows of a source, epoch by epoch.
 
-    rows: the rows of the source that are for training. accumulate: micro-batches per window on each rank.
+    rows: the rows of the source that are for training; labels: their classes, int64, for samplers that need them.
+    sampler: which of the rows an epoch deals out, and in which order; by default each once. mix: mixes the examples
+    of a micro-batch, None for not. accumulate: micro-batches per window on each rank.
     workers: processes that make batches ahead; only for a source that is heavy.
     """
 
@@ -56,6 +60,19 @@ class Feed:
     workers: int = 0
     rank: int = 0
     world: int = 1
+    sampler: Sampler = EACH_ONCE
+    labels: np.ndarray | None = None
+    mix: Mix | None = None
+
+    def order(self, epoch: int) -> np.ndarray:
+        """The rows that an epoch deals out, in order: a pure function of seed and epoch."""
+        labels = np.zeros(len(self.rows), dtype=np.int64) if self.labels is None else self.labels
+        return self.rows[self.sampler(labels, self.seed, epoch)]
+
+    @cached_property
+    def num_per_epoch(self) -> int:
+        """Examples of one epoch; more or fewer than there are rows if the sampler repeats or leaves out."""
+        return len(self.order(0))
 
     @property
     def windows_per_epoch(self) -> int:
@@ -67,16 +84,15 @@ class Feed:
 
         (With windows of two there is nothing to borrow; then they become one of three.)
         """
-        starts = list(range(0, len(self.rows), self.batch_size))
-        if self.batch_size > 1 and len(starts) > 1 and len(self.rows) - starts[-1] == 1:
+        starts = list(range(0, self.num_per_epoch, self.batch_size))
+        if self.batch_size > 1 and len(starts) > 1 and self.num_per_epoch - starts[-1] == 1:
             last = starts.pop()
             starts += [last - 1] if self.batch_size > 2 else []
         return starts
 
     def window_rows(self, epoch: int) -> list[np.ndarray]:
         """The rows of each window of an epoch over all ranks, in order."""
-        order = self.rows[epoch_order(len(self.rows), self.seed, epoch)]
-        starts = self._starts()
+        order, starts = self.order(epoch), self._starts()
         return [order[start:end] for start, end in zip(starts, [*starts[1:], len(order)], strict=True)]
 
     def epoch(self, epoch: int, first: int = 0) -> Iterator[Window]:
@@ -85,7 +101,10 @@ class Feed:
         shares = [self._share(rows) for rows in windows]
         batches = self._batches([part for share in shares for part in share], epoch)
         for index, (rows, share) in enumerate(zip(windows, shares, strict=True), start=first):
-            yield Window(index, rows, [next(batches) for _ in share])
+            yield Window(index, rows, [self._mixed(next(batches), epoch) for _ in share])
+
+    def _mixed(self, batch: Batch, epoch: int) -> Batch:
+        return batch if self.mix is None else self.mix(batch, seeded(self.seed, epoch, batch.rows))
 
     def _share(self, rows: np.ndarray) -> list[np.ndarray]:
         # a rank or micro-batch is left empty rather than with a single example, unless full windows have no more

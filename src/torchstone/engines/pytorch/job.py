@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from torchstone.engines.pytorch.averaging.ema import Average
     from torchstone.engines.pytorch.batch import Source
+    from torchstone.engines.pytorch.clipping import Clipping
     from torchstone.engines.pytorch.feed import Feed
     from torchstone.engines.pytorch.losses import Loss
     from torchstone.engines.pytorch.precisions import Precision
@@ -43,7 +44,8 @@ class Validation:
 class Job:
     """A training, ready to run.
 
-    schedule: (step, total) → multiplier of each parameter group's own rate. clip_norm: 0 for none.
+    schedule: (step, total) → multiplier of each parameter group's own rate. clip_norm: 0 for none;
+    clipping: another way to clip, after that one.
     names: row → how a person finds that example. sample_every: steps between update-to-weight measurements.
     patience: validations without a better metric after which the run ends; 0 for never.
     """
@@ -60,6 +62,7 @@ class Job:
     saver: Saver | None = None
     average: Average | None = None
     clip_norm: float = 0.0
+    clipping: Clipping | None = None
     patience: int = 0
     sample_every: int = 100
     seed: int = 0

@@ -72,6 +72,8 @@ def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Ou
     problem = None
     if not weight:
         row["skipped"] = "no target counts"
+        if scaler is not None:
+            scaler.update(scaler.get_scale())  # it forgets the step that was not made
     elif not (math.isfinite(loss_sum) and math.isfinite(norm)):
         if job.buffers:  # the forward pass has put the bad numbers into BatchNorm's statistics already
             torch._foreach_copy_(job.buffers, job.kept_buffers)
@@ -79,6 +81,9 @@ def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Ou
     else:
         progress.overflows = 0
         row["clipped_norm"] = scale_gradients(job, factor, norm)
+        if job.clipping is not None:
+            job.clipping(job.parameters)
+            row["clipped_norm"] = float(gradient_norm(job))
         row["update_ratio"] = update(job, progress)
         progress.loss_sum += loss_sum
         progress.weight_sum += weight
@@ -178,9 +183,10 @@ def update_to_weight(before: Sequence[Tensor], after: Sequence[Tensor]) -> float
 
     before: each parameter `thinned` and copied; a tensor with more than `THINNED` weights counts by its sample.
     """
-    shares = torch.tensor([w.numel() / max(b.numel(), 1) for w, b in zip(after, before, strict=True)])
+    counts = [w.numel() / max(b.numel(), 1) for w, b in zip(after, before, strict=True)]
+    shares = torch.tensor(counts, dtype=torch.float64)
     change = torch._foreach_sub([thinned(w) for w in after], list(before))
-    moved, size = (torch.stack(torch._foreach_norm(v)).cpu().square() @ shares for v in (change, list(before)))
+    moved, size = (torch.stack(torch._foreach_norm(v)).cpu().double().square() @ shares for v in (change, list(before)))
     return math.sqrt(float(moved) / float(size)) if float(size) else 0.0
 
 

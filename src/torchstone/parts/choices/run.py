@@ -35,6 +35,9 @@ def _optimizer() -> list[Choice]:
         ),
         Choice("schedule.name", "cosine", "default", "needs no step to be chosen and ends at a small rate", COSINE),
         Choice("schedule.options.warmup", 0.05, "default", "the first steps of Adam are noisy: rise over 5 %", COSINE),
+        Choice("sampler.name", "shuffled", "default", "every example once an epoch"),
+        Choice("mix.name", None, "default", "examples stay as they are unless asked for"),
+        Choice("clipping.name", None, "default", "train.clip_norm is enough unless asked for"),
         Choice("averaging.name", None, "default", "no average of the weights unless asked for"),
     ]  # fmt: skip
 
@@ -114,8 +117,8 @@ def _habits() -> list[Choice]:
         Choice("train.seed", 0, "default", "any number does; it is recorded"),
         Choice("train.deterministic", False, "default", "a CPU repeats anyway; on a GPU the strict mode is slower"),
         Choice("train.eval_batch_size", 256, "default", "the result does not depend on it"),
-        Choice("train.sample_every", 100, "default", "steps from one update-to-weight ratio to the next: each costs a copy of the weights"),
-        Choice("checkpoint.every_minutes", 10.0, "default", "at most so many minutes of work are done again after a crash"),
+        Choice("train.sample_every", 100, "default", "the update-to-weight ratio costs a copy of the weights"),
+        Choice("checkpoint.every_minutes", 10.0, "default", "at most so many minutes are done again after a crash"),
         Choice("checkpoint.every_steps", 0, "default", "0 is off: minutes say it better"),
         Choice("checkpoint.keep", 2, "default", "the newest two, and the best"),
     ]

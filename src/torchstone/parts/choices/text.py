@@ -46,7 +46,8 @@ def _tokens(facts: Mapping[str, Any]) -> list[Choice]:
     vocabulary = 8_000 if facts["num_train"] < 50_000 else 16_000
     return [
         Choice("text.vocabulary", vocabulary, "derived",
-               f"at most so many, for {facts['num_train']:,} training texts: frequent words stay whole, rare ones come in pieces",
+               f"at most so many for {facts['num_train']:,} training texts: frequent words stay whole, rare ones "
+               "come in pieces",
                "Sennrich et al. 2016"),
         Choice("text.lowercase", True, "default", "halves the forms of a word; capitals rarely tell topics apart",
                changes_if="names or shouting matter for the label"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchstone.core.errors import StoneError
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
 # logits [B, K], target → (sum over the targets that count, their total weight: a number or a 0-dim tensor)
 Loss = Callable[["Tensor", "Tensor"], "tuple[Tensor, Tensor | float]"]
+
+# torch's cross-entropy ignores -100 unless told otherwise; a number that no target has makes it refuse every wrong
+# index instead.
+IGNORES_NONE = -(2**63)
 
 
 def full(logits: Tensor) -> Tensor:
@@ -33,3 +37,30 @@ def paired(logits: Tensor, target: Tensor) -> Tensor:
         f"the model gives {tuple(logits.shape)}, the target has shape {tuple(target.shape)}; they must be equal",
         where="loss", fix="check the number of outputs of the model against the number of target values",
     )
+
+
+def whole_batch(loss: Any) -> Any:
+    """The loss, marked as one that is no sum over examples: it compares examples of a batch with one another.
+
+    Such a loss gives another value when its batch is cut into micro-batches, so that it cannot be accumulated.
+    """
+    loss.needs_whole_batch = True
+    return loss
+
+
+def needs_whole_batch(loss: Any) -> bool:
+    """Whether the loss compares the examples of a batch, so that a batch must not be cut (`train.accumulate` 1)."""
+    return bool(getattr(loss, "needs_whole_batch", False))
+
+
+def with_weights_of(loss: Any, model: nn.Module) -> nn.Module:
+    """The model, which now also owns the weights of the loss (a learnt temperature), under the name `loss_weights`.
+
+    So they are moved, summed over ranks, given to the optimizer, saved and restored as every other weight. A loss
+    without weights leaves the model as it is. Call it before the model meets strategy, optimizer and average.
+    """
+    from torch import nn
+
+    if isinstance(loss, nn.Module) and any(True for _ in loss.parameters()):
+        model.add_module("loss_weights", loss)
+    return model

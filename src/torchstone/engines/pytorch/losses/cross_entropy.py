@@ -9,10 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full
-
-# torch ignores -100 unless told otherwise; a number that no target has makes it refuse every wrong index instead.
-_IGNORES_NONE = -(2**63)
+from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, full
 
 
 def cross_entropy(
@@ -23,7 +20,8 @@ def cross_entropy(
 ) -> Loss:
     """Negative log-likelihood of the right class, summed.
 
-    Takes logits [B, K, …] and int64 targets [B, …]. Raises StoneError for other shapes and for K below 2, where
+    Takes logits [B, K, …] and int64 targets [B, …], or shares of the classes as float targets [B, K, …], which weigh 1
+    each whatever their class. Raises StoneError for other shapes and for K below 2, where
     the loss would be 0 whatever the model says.
 
     label_smoothing: share of the target spread evenly over all classes (Szegedy et al. 2016, section 7).
@@ -32,7 +30,7 @@ def cross_entropy(
     ignore_index: targets with this value count neither in the sum nor in the weight; None: every target counts.
     """
     per_class = None if class_weights is None else torch.tensor(list(class_weights), dtype=torch.float32)
-    ignored = _IGNORES_NONE if ignore_index is None else ignore_index
+    ignored = IGNORES_NONE if ignore_index is None else ignore_index
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
         nonlocal per_class
@@ -49,6 +47,8 @@ def cross_entropy(
 
 
 def _weight(target: Tensor, per_class: Tensor | None, ignore_index: int | None) -> Tensor | float:
+    if target.is_floating_point():
+        return float(target.numel() // target.shape[1])
     if ignore_index is None:
         return float(target.numel()) if per_class is None else per_class[target].sum()
     counts = target != ignore_index
@@ -57,6 +57,8 @@ def _weight(target: Tensor, per_class: Tensor | None, ignore_index: int | None) 
 
 def _check(logits: Tensor, target: Tensor) -> None:
     shape = logits.shape
+    if target.is_floating_point() and target.shape == shape and shape[1] > 1:
+        return
     if len(shape) != target.ndim + 1 or shape[0] != target.shape[0] or shape[2:] != target.shape[1:]:
         raise StoneError(
             f"the model gives {tuple(shape)}, the target has shape {tuple(target.shape)}; "

@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
 
 # Elements per bucket: 6.5 million float32 are 25 MiB, the default of DistributedDataParallel (torch 2.14).
 BUCKET_ELEMENTS = 6_500_000
@@ -26,7 +28,9 @@ class Ddp:
     def __init__(self, device: torch.device, timeout_minutes: float) -> None:
         self.device = device
         backend = "nccl" if device.type == "cuda" else "gloo"
-        dist.init_process_group(backend, timeout=timedelta(minutes=timeout_minutes))
+        timeout = timedelta(minutes=timeout_minutes)
+        store, rank, world = _meeting_place(timeout)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=timeout)
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self._buckets: list[_Bucket] = []
         self._bucket_of: dict[nn.Parameter, _Bucket] = {}
@@ -103,6 +107,20 @@ class Ddp:
     def close(self) -> None:
         """Leaves the group."""
         dist.destroy_process_group()
+
+
+def _meeting_place(timeout: timedelta) -> tuple[Any, int, int]:
+    """Where the ranks find each other: the store of torchrun, this rank, and the number of ranks.
+
+    torchrun (2.14.1) keeps one store over all restarts, where a rank that comes early finds the address of a dead one
+    ("Gloo connectFullMesh failed … Connection refused"). So every start has keys of its own; on one machine, that is:
+    over several, torchrun counts the restarts of each machine by itself.
+    """
+    store, rank, world = next(rendezvous("env://", timeout=timeout))
+    if os.environ.get("LOCAL_WORLD_SIZE") == str(world):
+        start = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        store = dist.PrefixStore(f"start-{start}", store)  # type: ignore[attr-defined]
+    return store, rank, world
 
 
 class _Bucket:
