@@ -137,3 +137,12 @@ def test_a_run_of_one_process_goes_on_with_two_ranks_and_says_so(project: Path) 
     assert "ddp → single" in told("train", "--resume", "grown", "--epochs=16", cwd=project)
     steps = [row["step"] for row in rows(run_folder(project, "grown"), "step")]
     assert steps == list(range(1, len(steps) + 1))
+
+
+def test_no_rank_reads_the_best_checkpoint_before_it_is_written(project: Path) -> None:
+    """Rank 1 writes nothing, is through first, and would find no `best` for the predictions."""
+    script = str(Path(__file__).with_name("slow_disk.py"))
+    words = ["train", "table.csv", "--epochs=1", "--set", "train.threads=1", "--run-name", "slow"]
+    done = call(*words, cwd=project, prefix=[*TORCHRUN, script])
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (run_folder(project, "slow") / "predictions" / "validation.npz").is_file()

@@ -41,6 +41,8 @@ def lines(result: dict[str, Any]) -> list[str]:
     rows = [f"{'run':<12}{result['run']}", f"{'split':<12}{result['split']}, {counted}"]
     if "looks" in result and result["split"] == "test":
         rows.append(f"{'looks':<12}{result['looks']}: a test set that decides between runs is a validation set")
+    if result.get("checkpoint") == "last":
+        rows.append(f"{'weights':<12}the last: no epoch was validated, so that none is the best")
     for name, metric in result["metrics"].items():
         low, high = metric.get("low"), metric.get("high")
         interval = f"  [{low:.4g}, {high:.4g}]" if low is not None and high is not None else ""

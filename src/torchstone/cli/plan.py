@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from torchstone.cli import options, show
+from torchstone.cli import measure, options, show
 
 
 @click.command(name="plan")
 @click.argument("path", required=False, type=str)
+@measure.finders
 @options.data_options
 def command(path: str | None, **given: Any) -> int:
     """Show what a training would do, each choice with its reason.
@@ -22,6 +23,7 @@ def command(path: str | None, **given: Any) -> int:
     from torchstone.flows.plan import make_plan
 
     planned = make_plan(recipe, project=project, progress=show.reading(given["is_json"]))
+    planned = measure.measured(planned, project, given)
     if given["is_json"]:
         show.answer(
             {

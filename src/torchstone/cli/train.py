@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchstone.cli import options, show
+from torchstone.cli import measure, options, show
 from torchstone.core.errors import StoneError
 from torchstone.core.event import Event, Observer
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option("--resume", metavar="NAME", help="Go on with a run that was interrupted, or extend a finished one.")
 @click.option("--deterministic", is_flag=True, help="Only algorithms that give the same bits each time.")
+@measure.finders
 @options.data_options
 def command(path: str | None, run_name: str | None, resume: str | None, **given: Any) -> int:
     """Train on a folder, a file or a recipe.
@@ -61,6 +62,7 @@ def run(
 
     check_name(run_name, project)  # before the data is read, which may take long
     planned = make_plan(recipe, project=project, progress=show.reading(given["is_json"]))
+    planned = measure.measured(planned, project, given)
     if not given["is_json"] and show.is_first_rank():
         from torchstone.report.terminal import brief_rows, show_rows
 

@@ -19,7 +19,7 @@ from torchstone.parts import intervals, metrics
 
 
 def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress | None = None) -> dict[str, Any]:
-    """{"run", "split", "n", "metrics": {name: {"value", "low", "high"}}, "looks": how often it was scored so far}.
+    """{"run", "split", "checkpoint", "n", "metrics": {name: {"value", "low", "high"}}, "looks": how often it was scored so far}.
 
     The bounds are those of a 95 % interval. Raises StoneError where data or checkpoint have changed.
     """
@@ -39,7 +39,8 @@ def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress
         low, high = intervals.interval(name, result.scores, target)
         value = find("torchstone.parts.metrics", name)(result.scores, target)
         values[name] = {"value": value, "low": low, "high": high}
-    answer = {"run": run.name, "split": split, "n": result.num, "metrics": values}
+    which = engine.judged_checkpoint(run)
+    answer = {"run": run.name, "split": split, "checkpoint": which, "n": result.num, "metrics": values}
     return {**answer, "looks": _count_look(run, split, answer)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +148,9 @@ def overlaid(recipe: Recipe, planned: Mapping[str, Choice]) -> dict[str, Choice]
             section = section.get(key, {})
         _overlay_piece(recipe, choices, piece, section.pop(name, None))
     for field, value in _leaves(given):
+        if field == "data.split" and field in planned:  # the counts that the shares gave say more
+            choices[field] = replace(planned[field], origin="user", reason=f"{recipe.where(field)}: {planned[field].reason}")
+            continue
         choices[field] = _user_choice(recipe, field, value, choices.get(field))
     return choices
 

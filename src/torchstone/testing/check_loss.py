@@ -15,7 +15,7 @@ def check_loss(loss: Loss, logits: Tensor, target: Tensor, *, cuts: int = 3) -> 
 
     logits: float64 [B, …] with B of at least `cuts`, target: what fits. Checked: the derivative against differences;
     the same sum, weight and gradient however the batch is cut; a finite single-precision sum from half precision;
-    a weight that carries no gradient. A loss that is marked as one over whole batches (`losses.whole_batch`) is not cut.
+    a weight that carries no gradient. A loss marked as one over whole batches (`losses.whole_batch`) is not cut.
     """
     import torch
 

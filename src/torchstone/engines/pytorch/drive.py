@@ -56,7 +56,7 @@ def drive(
                 watcher(Event("note", progress.step, {"text": text}))
         return _train(run, setting, job, progress, recorder, watchers)
     except RuntimeError as error:
-        raise _lost_rank(error) or error from error
+        raise _lost_rank(error, run) or error from error
     finally:
         strategy.close()
 
@@ -214,12 +214,12 @@ class Interrupts:
         return Stop(self.reason) if self.reason else None
 
 
-def _lost_rank(error: RuntimeError) -> StoneError | None:
+def _lost_rank(error: RuntimeError, run: Run) -> StoneError | None:
     """A dead or silent rank, told from other errors by what gloo and NCCL say of it."""
     signs = ("connection closed by peer", "connection reset by peer", "timed out", "timeout", "nccl")
     if not isinstance(error, torch.distributed.DistError) and not any(s in str(error).lower() for s in signs):
         return None
     return StoneError(
         f"another rank has died or does not answer: {str(error).splitlines()[0][:200]}",
-        fix="go on with: torchrun … -m torchstone train --resume NAME; torchrun --max-restarts 3 does it by itself",
+        fix=f"torchrun … -m torchstone train --resume {run.name}; with --max-restarts 3, torchrun does it by itself",
     )

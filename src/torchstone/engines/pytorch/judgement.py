@@ -42,9 +42,14 @@ def judge_split(run: Run, setting: Setting, split: Split) -> Scores:
     return result
 
 
+def judged_checkpoint(run: Run) -> str:
+    """Which checkpoint is judged: `best`, or `last` where no epoch was validated, so that none is the best."""
+    return "best" if (run.checkpoints / "best").exists() else "last"
+
+
 def load_best(run: Run, job: Job) -> None:
-    """Puts the weights of the best checkpoint (averaged ones, if the run averages) into the job's model."""
-    content = checkpoint.read((run.checkpoints / "best").resolve())
+    """Puts the weights of the judged checkpoint (averaged ones, if the run averages) into the job's model."""
+    content = checkpoint.read((run.checkpoints / judged_checkpoint(run)).resolve())
     job.model.load_state_dict(content.tensors.get("averaged", content.tensors["model"]))
 
 

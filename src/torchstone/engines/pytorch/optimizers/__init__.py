@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -24,3 +24,14 @@ def can_fuse(groups: Groups) -> bool:
         parameter.device.type in _FUSED and torch.is_floating_point(parameter)
         for group in groups for parameter in group["params"]
     )
+
+
+def with_gradients(group: dict[str, Any]) -> Iterator[tuple[list[torch.Tensor], list[torch.Tensor]]]:
+    """The parameters of a group that have a gradient, with their gradients, in lists of one device and type each."""
+    lists: dict[Any, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
+    for parameter in group["params"]:
+        if parameter.grad is not None:
+            weights, gradients = lists.setdefault((parameter.device, parameter.dtype), ([], []))
+            weights.append(parameter)
+            gradients.append(parameter.grad)
+    yield from lists.values()

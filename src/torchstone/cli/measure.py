@@ -1,0 +1,42 @@
+"""`--find-lr` and `--find-batch` of `plan` and `train`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from torchstone.cli import show
+
+if TYPE_CHECKING:
+    from torchstone.flows.plan import Planned
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def finders(verb: F) -> F:
+    """The two options."""
+    verb = click.option("--find-batch", is_flag=True, help="Measure first which micro-batch fits.")(verb)
+    return click.option("--find-lr", is_flag=True, help="Measure the learning rate by a range test first.")(verb)
+
+
+def measured(planned: Planned, project: Path, given: dict[str, Any]) -> Planned:
+    """The plan with what was asked for measured; prints it for a person, and leaves the picture in .torchstone."""
+    if not (given["find_lr"] or given["find_batch"]):
+        return planned
+    from torchstone.core.store import write_text
+    from torchstone.flows.find import measure
+    from torchstone.report.finders import batch_lines, rate_line, rate_page
+
+    found = measure(planned, project=project, rate=given["find_lr"], batch=given["find_batch"])
+    said = [("find-batch", line) for line in batch_lines(found.batch)] if found.batch else []
+    if found.rate:
+        picture = project / ".torchstone" / "find-lr.html"
+        write_text(picture, rate_page(found.rate))
+        said += [("find-lr", rate_line(found.rate)), ("", str(picture))]
+    if not given["is_json"] and show.is_first_rank():
+        for name, line in said:
+            click.echo(f"{name:<12}{line}")
+    return found.planned

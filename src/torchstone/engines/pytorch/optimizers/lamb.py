@@ -1,0 +1,81 @@
+"""Adam for very large batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchstone.core.errors import StoneError
+from torchstone.engines.pytorch.optimizers import Groups, with_gradients
+
+
+def lamb(
+    groups: Groups,
+    *,
+    lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-6,
+    weight_decay: float = 0.01,
+) -> torch.optim.Optimizer:
+    """Adam's step, brought to the length of each weight tensor (You et al. 2020, algorithm 2).
+
+    A tensor w moves by lr * |w| / |r| * r, where r is Adam's step plus weight_decay * w; where w or r is zero, by
+    lr * r. For batches of thousands. lr: starting point, tune on your data; the paper grows it with the root of the
+    batch. betas, eps: the paper's. weight_decay: of groups without their own.
+    """
+    return Lamb(list(groups), {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+
+
+class Lamb(torch.optim.Optimizer):
+    """LAMB over lists of tensors; its state is `mean`, `square` (types of the weight) and `step` (float32)."""
+
+    def __init__(self, groups: list[dict[str, Any]], defaults: dict[str, Any]) -> None:
+        if not all(0 <= beta < 1 for beta in defaults["betas"]):
+            raise StoneError(f"betas are {defaults['betas']}; each must be from 0 to below 1", where="optimizer.betas")
+        super().__init__(groups, defaults)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """One step from the gradients that are there; parameters without one stay."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for weights, gradients in with_gradients(group):
+                steps = self._adam_steps(weights, gradients, group)
+                _move(weights, steps, group["lr"])
+        return loss
+
+    def _adam_steps(
+        self, weights: list[torch.Tensor], gradients: list[torch.Tensor], group: dict[str, Any]
+    ) -> list[torch.Tensor]:
+        states = [self.state[weight] for weight in weights]
+        for weight, state in zip(weights, states, strict=True):
+            if not state:
+                state["step"] = torch.tensor(0.0)
+                state["mean"], state["square"] = torch.zeros_like(weight), torch.zeros_like(weight)
+            state["step"] += 1
+        means, squares = [state["mean"] for state in states], [state["square"] for state in states]
+        keep, keep_square = group["betas"]
+        torch._foreach_lerp_(means, gradients, 1 - keep)
+        torch._foreach_mul_(squares, keep_square)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - keep_square)
+        counts = [float(state["step"]) for state in states]
+        roots = torch._foreach_sqrt(squares)
+        torch._foreach_div_(roots, [(1 - keep_square**count) ** 0.5 for count in counts])
+        torch._foreach_add_(roots, group["eps"])
+        steps = torch._foreach_div(means, roots)
+        torch._foreach_div_(steps, [1 - keep**count for count in counts])
+        if group["weight_decay"]:
+            torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
+        return list(steps)
+
+
+def _move(weights: list[torch.Tensor], steps: list[torch.Tensor], lr: float) -> None:
+    lengths = zip(torch._foreach_norm(weights), torch._foreach_norm(steps), strict=True)
+    trusts = [torch.where((weight > 0) & (step > 0), weight / step, 1.0) for weight, step in lengths]
+    torch._foreach_mul_(steps, trusts)
+    torch._foreach_add_(weights, steps, alpha=-lr)

@@ -1,0 +1,90 @@
+"""`--find-lr` and `--find-batch`: measured on this data, this model and this machine, before the run."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torchstone.core.errors import StoneError
+from torchstone.core.plan import START, Choice, Plan
+from torchstone.flows.plan import Planned
+from torchstone.flows.train import setting_of
+
+SMITH = "Smith 2017, Cyclical Learning Rates"
+GOYAL = "Goyal et al. 2017, linear scaling rule"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A plan with measured values in it, and what was measured.
+
+    rate: the range test's curve as JSON values (rates, losses, smoothed, suggestion, reason), None if not asked for.
+    batch: sizes that were tried and what follows, likewise.
+    """
+
+    planned: Planned
+    rate: dict[str, Any] | None
+    batch: dict[str, Any] | None
+
+
+def measure(planned: Planned, *, project: Path, rate: bool, batch: bool) -> Measured:
+    """Measures what is asked for and puts it into the plan; a value that the user fixed stays as it is.
+
+    Raises StoneError on several ranks: measure in one process, and fix the values in the recipe.
+    """
+    if planned.plan["train.strategy"] != "single":
+        raise StoneError(
+            "the finders measure in one process", where="--find-lr, --find-batch",
+            fix="run torchstone plan DATA --find-lr without torchrun, and fix what it finds in the recipe",
+        )  # fmt: skip
+    assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
+    finders = "torchstone.engines.pytorch.finders"
+    setting = setting_of(planned, project)
+    setting = replace(setting, encoding=assemble.fit_encoding(setting))
+    choices = dict(planned.plan.choices)
+    sizes = curve = None
+    if batch:
+        job = assemble.assemble(setting, assemble.start(planned.plan))
+        find_batch = importlib.import_module(f"{finders}.batch").find_batch
+        sizes = vars(find_batch(job, wanted=planned.plan["train.batch_size"]))
+        sizes["trials"] = [vars(trial) for trial in sizes["trials"]]
+        _put(choices, _batch_choices(sizes))
+        setting = replace(setting, plan=Plan(choices))
+    if rate:
+        job = assemble.assemble(setting, assemble.start(setting.plan))
+        curve = vars(importlib.import_module(f"{finders}.rate").find_rate(job))
+        _put(choices, _rate_choices(curve))
+    return Measured(replace(planned, plan=Plan(choices)), curve, sizes)
+
+
+def _put(choices: dict[str, Choice], measured: list[Choice]) -> None:
+    for choice in measured:
+        if choices[choice.field].origin != "user":
+            choices[choice.field] = choice
+
+
+def _rate_choices(curve: Mapping[str, Any]) -> list[Choice]:
+    if curve["suggestion"] is None:
+        return []
+    value = float(f"{curve['suggestion']:.2g}")
+    return [Choice("optimizer.options.lr", value, "derived", f"range test: {curve['reason']}", SMITH)]
+
+
+def _batch_choices(sizes: Mapping[str, Any]) -> list[Choice]:
+    if not sizes["largest"]:
+        raise StoneError(
+            f"not even {sizes['trials'][0]['size']} examples fit into the budget of {sizes['budget'] / 2**30:.1f} GiB",
+            fix="choose a smaller model or smaller pictures",
+        )
+    reason = f"{sizes['wanted']} examples a step, at most {sizes['largest']} of them fit into memory at once"
+    return [Choice("train.accumulate", sizes["accumulate"], "derived", reason, "measured on this machine")]
+
+
+def scaled_rate(rate: float, batch: int, new_batch: int) -> Choice:
+    """The rate that the linear scaling rule proposes for another batch: a starting point, to be validated."""
+    value = float(f"{rate * new_batch / batch:.3g}")
+    reason = f"{new_batch} instead of {batch} examples a step: the rate grows likewise; validate it"
+    return Choice("optimizer.options.lr", value, "derived", reason, f"{GOYAL}; {START}")
