@@ -79,10 +79,14 @@ def rows(run: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def state_of(checkpoint: Path) -> dict[str, Any]:
-    """Everything in a checkpoint: bytes of tensors, numbers without the length of the trace (it holds times)."""
+    """Everything in a checkpoint: bytes of tensors, and the numbers, but not the length of the trace, which holds times.
+
+    Nor the status: it depends on the clock whether the end of the last epoch was saved before the run was finished.
+    """
     content: dict[str, Any] = {path.name: path.read_bytes() for path in checkpoint.glob("*.safetensors")}
     state = json.loads((checkpoint / "state.json").read_text(encoding="utf-8"))
     state.pop("trace_bytes")
+    state["progress"].pop("status")
     return {**content, "state.json": state}
 
 

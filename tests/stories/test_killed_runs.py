@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from stage import begin, call, checkpoints, differences, pictures, run_folder, table, texts, told, wait_until
+from stage import begin, checkpoints, differences, pictures, run_folder, table, texts, told, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -78,8 +78,7 @@ def kill_after(seconds: float) -> Callable[[], bool]:
 
 
 def finish(project: Path, name: str) -> None:
-    done = call("train", "--resume", name, cwd=project)
-    assert done.returncode == 0, done.stderr[-3000:] + (project / "output.txt").read_text()[-2000:]
+    told("train", "--resume", name, cwd=project)
 
 
 def test_killed_twice_in_one_epoch_and_once_at_a_random_moment(whole: tuple[str, Path, float], project: Path) -> None:
@@ -142,6 +141,21 @@ def test_killed_before_the_first_checkpoint_starts_from_the_first_step(project: 
     else:
         told(*train, cut.name, cwd=project)
     assert differences(run_folder(project, "whole"), cut) == []
+
+
+def test_killed_while_the_picture_cache_is_made(project: Path, tmp_path: Path) -> None:
+    """What is left of the cache is told from a whole one, by the resumed run and by others."""
+    words = ["train", str(project / "pictures"), "--epochs=2", "--set", "model.width=8", "--run"]
+    cache = tmp_path / ".torchstone" / "cache"
+    process = begin(*words, "cut", cwd=tmp_path)
+    wait_until(lambda: cache.is_dir() and os.listdir(cache), process)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    finish(tmp_path, "cut")
+    told(*words, "warm", cwd=tmp_path)
+    told(*words, "cold", "--set", "image.cache_gib=0", "--set", "train.workers=0", cwd=tmp_path)
+    for name in ("warm", "cold"):
+        assert differences(run_folder(tmp_path, "cut"), run_folder(tmp_path, name)) == []
 
 
 def test_killed_after_its_last_checkpoint_trains_no_epoch_more(project: Path) -> None:

@@ -106,6 +106,17 @@ def test_two_trainings_of_different_names_share_a_project_and_its_picture_cache(
     assert differences(run_folder(project, "left"), run_folder(project, "right")) == []
 
 
+def test_of_two_that_start_with_one_name_one_trains_and_the_other_says_why(project: Path) -> None:
+    words = [*WORDS, "--run", "contested"]
+    first = begin(*words, cwd=project)
+    second = call(*words, cwd=project)
+    assert sorted([first.wait(timeout=120), second.returncode]) == [0, 2]
+    said = output(project) + second.stderr
+    assert "there is a run called 'contested' already" in said or "this run is being trained by process" in said
+    steps = [row["step"] for row in rows(run_folder(project, "contested"), "step")]
+    assert steps == list(range(1, len(steps) + 1))
+
+
 def test_the_same_name_twice_is_refused_and_nothing_is_harmed(whole: Path, project: Path) -> None:
     before = {path: path.read_bytes() for path in whole.rglob("*") if path.is_file()}
     said = told(*WORDS, "--run", "whole", cwd=project, code=2)

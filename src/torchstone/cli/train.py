@@ -116,6 +116,12 @@ def note_taker(notes: list[str]) -> Observer:
     return watch
 
 
+def baseline_line(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> str:
+    """The first metric of each simple predictor on the validation part."""
+    shown = [(row["name"], row["metrics"].get(names[0])) for row in rows] if names else []
+    return f"{names[0]} " + " · ".join(f"{n} {v:.4g}" for n, v in shown if v is not None) if shown else ""
+
+
 def tell(result: TrainResult, *, is_json: bool, notes: Sequence[str] = ()) -> None:
     """Prints how a run ended and what one does next."""
     name, folder = (result.run.name, str(result.run.folder)) if result.run else (None, None)
@@ -128,6 +134,8 @@ def tell(result: TrainResult, *, is_json: bool, notes: Sequence[str] = ()) -> No
         click.echo("blocked     nothing was trained: mend the findings of severity error above")
         return
     best = result.result.get("best")
+    if best and (simple := baseline_line(result.result.get("baselines", []), list(best["metrics"]))):
+        click.echo(f"baselines   {simple}")
     if best:
         metrics = " · ".join(f"{key} {value:.4g}" for key, value in best["metrics"].items() if value is not None)
         click.echo(f"best        step {best['step']:,}: {metrics} on validation; test untouched")

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from torchstone.core.task import Task
+
 Origin = Literal["user", "default", "derived"]
 
 # What may be said of a number that nobody can know in advance.
@@ -59,3 +61,15 @@ class Plan:
     def from_rows(rows: list[dict[str, Any]]) -> Plan:
         """The inverse of `to_rows`."""
         return Plan({row["field"]: Choice(**row) for row in rows})
+
+
+@dataclass(frozen=True)
+class Planning:
+    """A plan beside what it was made for: what the rules of `rules/recipe` judge.
+
+    facts: counts, balance and machine as the choices saw them (`flows.facts`, `engines.pytorch.machine`).
+    """
+
+    plan: Plan
+    task: Task
+    facts: Mapping[str, Any]

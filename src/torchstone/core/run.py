@@ -65,6 +65,11 @@ class Run:
         return self.folder / "predictions"
 
     @property
+    def baselines(self) -> Path:
+        """What simple predictors reach on the validation part."""
+        return self.folder / "baselines.json"
+
+    @property
     def report(self) -> Path:
         """The self-contained page."""
         return self.folder / "report.html"

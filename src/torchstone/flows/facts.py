@@ -18,7 +18,8 @@ SAMPLE = 2000
 def facts_of(dataset: Dataset, task: Task) -> dict[str, Any]:
     """Counts, balance, lengths and resolution.
 
-    num_train, num_validation, num_test, num_classes, target; smallest_class, largest_class (training examples);
+    num_train, num_validation, num_test, num_classes, target; smallest_class, largest_class, class_counts (training
+    examples);
     pictures: median_height, median_width (pixels), channels; texts: words_p50, words_p99;
     tables: num_numbers, num_categories, num_columns.
     """
@@ -36,6 +37,7 @@ def facts_of(dataset: Dataset, task: Task) -> dict[str, Any]:
     if task.target == "single":
         sizes = np.bincount(dataset.target[train], minlength=len(dataset.classes))
         facts |= {"smallest_class": int(sizes.min()), "largest_class": int(sizes.max())}
+        facts["class_counts"] = sizes.tolist()
     sample = train[np.linspace(0, len(train) - 1, min(SAMPLE, len(train))).astype(np.int64)]
     looks = {"image": _picture_facts, "text": _text_facts, "table": _table_facts}
     return facts | looks[task.modality](dataset, sample)

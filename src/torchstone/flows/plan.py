@@ -13,13 +13,14 @@ from torchstone.core.dataset import Dataset
 from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.finding import Finding
 from torchstone.core.piece_check import check_recipe_pieces
-from torchstone.core.plan import Choice, Plan
+from torchstone.core.plan import Choice, Plan, Planning
 from torchstone.core.recipe import PIECES, Recipe
 from torchstone.core.task import Task
 from torchstone.flows.facts import facts_of
 from torchstone.flows.judge import judge
 from torchstone.flows.look import Look, look
 from torchstone.parts import metrics
+from torchstone.parts.choices.imbalance import choose_imbalance
 from torchstone.parts.choices.run import choose_run
 
 Progress = Callable[[int, int, str], None]
@@ -71,14 +72,17 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
     findings = [*seen.findings, *judge(dataset, "torchstone.rules.dataset", recipe.rules)]
     facts = facts_of(dataset, task) | machine_facts()
     facts |= {"model": recipe.model.name} if recipe.model and recipe.model.name else {}
+    facts |= {"loss": recipe.loss.name} if recipe.loss and recipe.loss.name else {}
     # without the cache every batch is decoded anew
     facts["is_heavy"] = task.modality == "image" and recipe.image.cache_gib == 0
     facts["is_small"] = task.modality == "table" or max(facts.get("median_height", 64), 0) <= 32
     choices = {choice.field: choice for choice in [*seen.choices, *choose_run(task, facts)]}
-    choices |= {choice.field: choice for choice in _modality_choices(task, facts)}
+    choices |= {choice.field: choice for choice in [*_modality_choices(task, facts), *choose_imbalance(facts)]}
     chosen = {piece: choices[f"{piece}.name"].value for piece in PIECES if f"{piece}.name" in choices}
     check_recipe_pieces(recipe, FOLDERS, planned=chosen)
-    return Planned(recipe, Plan(overlaid(recipe, choices)), seen, task, findings)
+    plan = Plan(overlaid(recipe, choices))
+    findings += judge(Planning(plan, task, facts), "torchstone.rules.recipe", recipe.rules)
+    return Planned(recipe, plan, seen, task, findings)
 
 
 def task_of(dataset: Dataset) -> Task:
@@ -128,7 +132,7 @@ def check_fit(recipe: Recipe, task: Task, dataset: Dataset) -> None:
 def _unfit_pieces(recipe: Recipe, task: Task) -> list[StoneError]:
     """Parts that cannot do their work on this kind of data."""
     errors = []
-    if recipe.mix is not None and task.modality != "image":
+    if recipe.mix is not None and (recipe.mix.name or recipe.mix.options()) and task.modality != "image":
         text = f"only pictures can be mixed; the task is {task.name}"
         errors.append(StoneError(text, where=recipe.where("mix"), fix="remove the field"))
     if recipe.sampler is not None and recipe.sampler.name not in (None, "shuffled") and task.target != "single":

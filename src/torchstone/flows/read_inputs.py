@@ -66,7 +66,7 @@ def _table(
             column = read_column(values, kind="category")
         if (value := constant(column)) is not None:
             report.constant[name] = value
-            left_out[name] = f"always {value}"
+            left_out[name] = "every cell is empty" if value == "nothing" else f"always {value}"
         elif (reason := identifier(column)) is not None:
             report.identifiers[name] = reason
             left_out[name] = reason

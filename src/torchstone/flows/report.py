@@ -46,6 +46,7 @@ class ReportData:
     judged: Sequence[Judged] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
+    baselines: Sequence[Mapping[str, Any]] = ()
     gaps: Sequence[str] = ()
 
     def choice(self, name: str) -> Any:
@@ -81,6 +82,7 @@ def gather(run: Run, dataset: Dataset | None) -> ReportData:
         judged=_judged(run, dataset, data, gaps),
         environment=_document(run.environment, gaps),
         data=data,
+        baselines=_document(run.baselines, []).get("baselines", []),
         gaps=gaps,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -16,9 +17,10 @@ from torchstone.core.event import Observer
 from torchstone.core.finding import Finding, has_errors
 from torchstone.core.recipe import Recipe
 from torchstone.core.run import Run, find_run, runs_folder
-from torchstone.core.store import plain_os_errors
+from torchstone.core.store import plain_os_errors, write_json
 from torchstone.core.trace import read_trace
 from torchstone.flows import run_files
+from torchstone.flows.baselines import baselines
 from torchstone.flows.judge import judge
 from torchstone.flows.plan import Planned, Progress, make_plan
 from torchstone.flows.run_lock import locked
@@ -63,6 +65,8 @@ def train(
     with locked(run, is_first_rank()):
         if is_first_rank():
             run_files.create(run, planned)
+            rows = baselines(planned.dataset, planned.task, seed=int(planned.plan["train.seed"]))
+            write_json(run.baselines, {"baselines": rows})
         return _run(run, planned, observers, project=project, is_resumed=False)
 
 
@@ -125,6 +129,8 @@ def _run(
     engine = importlib.import_module("torchstone.engines.pytorch.drive")
     result = engine.drive(run, setting_of(planned, project), observers, resume=is_resumed, notes=notes)
     found = judge_run(run, planned) if is_first_rank() else []
+    if run.baselines.is_file():
+        result = {**result, **json.loads(run.baselines.read_text(encoding="utf-8"))}
     return TrainResult(run, result["status"], result, [*planned.findings, *found])
 
 

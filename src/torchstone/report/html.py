@@ -10,7 +10,7 @@ from torchstone.report.curves import best_step, charts, examples_per_second
 from torchstone.report.judged import judged_section
 from torchstone.report.scales import number, score
 from torchstone.report.style import CSS, SCRIPT
-from torchstone.report.tables import environment_table, findings_list, notes_list, plan_table
+from torchstone.report.tables import baselines_table, environment_table, findings_list, notes_list, plan_table
 
 
 def render(data: ReportData) -> str:
@@ -18,6 +18,7 @@ def render(data: ReportData) -> str:
     sections = [("curves", "Curves", f'<div class="charts">{drawn}</div>' if (drawn := charts(data)) else "")]
     sections += [(j.split, f"Predictions: {j.split}", judged_section(j)) for j in data.judged]
     sections += [
+        ("baselines", "Baselines", baselines_table(data.baselines)),
         ("findings", f"Findings ({len(data.findings)})", findings_list(data.findings)),
         ("notes", "What happened", notes_list(data.notes)),
         ("plan", "Plan", plan_table(data.plan)),

@@ -24,6 +24,27 @@ def table(
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+BASELINES = {
+    "prior": "the same answer for every example: the frequency of the classes, or the median",
+    "ridge": "least squares on the columns",
+    "naive_bayes": "words and pairs of words counted per class",
+    "nearest": "the 5 most similar thumbnails of 16 x 16 grey pixels",
+}
+
+
+def baselines_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What simple predictors reach on the validation part: the model is worth what it adds."""
+    if not rows:
+        return ""
+    names = list(rows[0]["metrics"])
+    cells = [
+        [f"<code>{escape(row['name'])}</code> {escape(BASELINES.get(row['name'], ''))}", f"{row['n_train']:,}",
+         *(("" if (value := row["metrics"].get(name)) is None else f"{value:.4g}") for name in names)]
+        for row in rows
+    ]  # fmt: skip
+    return table(["baseline", "learnt from", *names], cells, numbers=range(1, len(names) + 2))
+
+
 def plan_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Every choice with its value, origin, reason, source and what would change it."""
     if not rows:

@@ -90,7 +90,10 @@ def _unflatten(tensors: dict[str, Tensor], saved: dict[str, Any]) -> dict[str, A
     for name, value in [*tensors.items(), *saved["numbers"].items()]:
         index, _, key = name.partition(".")
         state.setdefault(int(index), {})[key] = value
-    groups = [{k: tuple(v) if k == "betas" else v for k, v in group.items()} for group in saved["groups"]]
+    groups = [
+        {key: tuple(value) if isinstance(value, list) and key != "params" else value for key, value in group.items()}
+        for group in saved["groups"]
+    ]
     return {"state": state, "param_groups": groups}
 
 

@@ -112,7 +112,8 @@ def _amount(cells: Sequence[Cell]) -> str | None:
     if not values or any(value is None for value in values) or any(_CODE.fullmatch(t.strip()) for t in distinct):
         return None
     if any(value is not None and not value.is_integer() for value in values):
-        return f"the labels are numbers with fractions ({len(distinct):,} different)"
+        few = "; if they name classes: --set task=tabular-classification" if len(distinct) <= INTEGER_CLASSES else ""
+        return f"the labels are numbers with fractions ({len(distinct):,} different{few})"
     if len(distinct) > INTEGER_CLASSES:
         return f"the labels are {len(distinct):,} different whole numbers, more than {INTEGER_CLASSES}"
     return None

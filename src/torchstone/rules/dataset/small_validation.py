@@ -27,9 +27,13 @@ def check(dataset: Dataset) -> Iterator[Finding]:
                     evidence={"examples": 0})
     elif half_width(num) > HALF_WIDTH:
         width = half_width(num)
+        # an error of a number has no such simple interval, but as few examples know it no better
+        less = f"know an accuracy of 50 % only to ±{100 * width:.0f} points" if dataset.classes else (
+            "know an error only roughly: one odd example moves it"
+        )
         yield found(
             RULE,
-            f"{num:,} validation examples know an accuracy of 50 % only to ±{100 * width:.0f} points",
+            f"{num:,} validation examples {less}",
             evidence={"examples": num, "half_width": width, "threshold": HALF_WIDTH},
         )
 

@@ -15,7 +15,7 @@ def adafactor(
     clip: float = 1.0,
     weight_decay: float = 0.0,
 ) -> torch.optim.Optimizer:
-    """Steps scaled by row and column means of squared gradients, relative to the size of the weights (Shazeer & Stern 2018).
+    """Steps scaled by row and column means of squared gradients, relative to the weights (Shazeer & Stern 2018).
 
     Keeps n + m numbers for an n x m matrix, where Adam keeps 2 n m; no momentum. lr: at most; a step takes
     min(lr, 1 / sqrt(step)) times the root mean square of each weight tensor (at least 1e-3): starting point, tune on

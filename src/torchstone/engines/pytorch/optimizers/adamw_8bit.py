@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
-from torchstone.core.errors import StoneError, missing_extra
+from torchstone.core.errors import missing_extra
 from torchstone.engines.pytorch.optimizers import Groups
+from torchstone.engines.pytorch.optimizers._around import Around
+
+# Under this key bitsandbytes hides its tensors from FSDP (0.50).
+_WRAPPED = "__bnb_optimizer_quant_state__"
 
 
 def adamw_8bit(
@@ -19,15 +26,25 @@ def adamw_8bit(
     """AdamW that keeps its means in 8 bits, block by block (Dettmers et al. 2022), by bitsandbytes.
 
     Tensors below 4,096 weights keep 32 bits. lr: starting point, tune on your data. betas, eps: AdamW's own.
-    weight_decay: of groups without their own. Raises StoneError without the extra `eightbit`, and where weights lie
-    on a CPU, for which bitsandbytes has no such step.
+    weight_decay: of groups without their own. Raises StoneError without the extra `eightbit`.
     """
     try:
         from bitsandbytes.optim import AdamW8bit
     except ImportError:
         raise missing_extra("bitsandbytes", "eightbit", "the optimizer adamw_8bit") from None
-    groups = list(groups)
-    if any(parameter.device.type == "cpu" for group in groups for parameter in group["params"]):
-        raise StoneError("adamw_8bit has no step for weights on a CPU", where="optimizer", fix="use adamw or adafactor")
-    made: torch.optim.Optimizer = AdamW8bit(groups, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
-    return made
+    return EightBit([AdamW8bit(list(groups), lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)])
+
+
+class EightBit(Around):
+    """An optimizer of bitsandbytes whose saved state is flat: tensors and numbers by parameter."""
+
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """One step from the gradients that are there."""
+        loss: float | None = self.parts[0].step(closure)  # type: ignore[arg-type]
+        return loss
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state with what bitsandbytes wraps beside the rest."""
+        saved = super().state_dict()
+        flat = {index: {**values.pop(_WRAPPED, {}), **values} for index, values in saved["state"].items()}
+        return {**saved, "state": flat}

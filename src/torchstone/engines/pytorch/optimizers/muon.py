@@ -55,7 +55,7 @@ class Muon(Around):
 
 
 def split(groups: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The groups for Muon and those for AdamW, in order; a group without a name is cut by the axes of its parameters."""
+    """The groups for Muon and for AdamW; where none is named `hidden`, each is cut by the axes of its parameters."""
     is_named = any(_is_hidden(group) for group in groups)
     hidden: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []

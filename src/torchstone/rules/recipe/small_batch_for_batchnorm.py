@@ -1,0 +1,40 @@
+"""PLN108: BatchNorm on few examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchstone.core.finding import Finding, Where
+from torchstone.core.plan import Planning
+from torchstone.core.rule import Rule, found
+from torchstone.rules.recipe._toy import planning
+
+LEAST = 8
+WITH_BATCHNORM = ("small_resnet", "resnet18", "resnet50", "efficientnet_b0", "mobilenet_v3_small", "mobilenet_v3_large")
+
+
+def check(planning: Planning) -> Iterator[Finding]:
+    """One finding where a model with BatchNorm sees few examples at a time."""
+    plan = planning.plan
+    micro = plan["train.batch_size"] / (plan["train.accumulate"] * planning.facts["world"])
+    if plan["model.name"] in WITH_BATCHNORM and micro < LEAST:
+        yield found(
+            RULE, f"{plan['model.name']} has BatchNorm and sees {micro:.0f} examples at a time",
+            where=Where(field="train.batch_size"), evidence={"examples": micro, "threshold": LEAST},
+        )
+
+
+RULE = Rule(
+    code="PLN108",
+    name="small_batch_for_batchnorm",
+    severity="warning",
+    summary="BatchNorm works on few examples at a time",
+    why="Its statistics are noise then: training and evaluation see different networks.",
+    fix="Take a larger train.batch_size or fewer train.accumulate, or a model with another norm.",
+    source="Wu & He 2018, Group Normalization, figure 1: the error rises below 8 examples",
+    check=check,
+    trips=lambda: planning(train__batch_size=16, train__accumulate=4),
+    passes=lambda: planning(train__batch_size=16, train__accumulate=2),
+    wrong_when="pictures are so large that one gives many places to average over",
+    threshold="8 examples (Wu & He 2018)",
+)

@@ -1,0 +1,64 @@
+"""Simple predictors on real data: what a model has to beat."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from sklearn.datasets import load_digits, load_wine
+
+from torchstone.core.recipe import Data
+from torchstone.flows.baselines import baselines
+from torchstone.flows.look import look
+from torchstone.flows.plan import task_of
+
+
+def of(path: Path) -> dict[str, dict[str, float]]:
+    dataset = look(Data(path=str(path))).dataset
+    return {row["name"]: row["metrics"] for row in baselines(dataset, task_of(dataset))}
+
+
+def test_a_table_gets_the_prior_and_a_line(tmp_path: Path) -> None:
+    x, y = load_wine(return_X_y=True)
+    with open(tmp_path / "wine.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*(f"c{i}" for i in range(x.shape[1])), "label"])
+        writer.writerows([*row, f"kind {label}"] for row, label in zip(x, y, strict=True))
+    found = of(tmp_path / "wine.csv")
+    assert set(found) == {"prior", "ridge"}
+    assert 0.3 < found["prior"]["accuracy"] < 0.5
+    assert found["ridge"]["accuracy"] > 0.9
+
+
+def test_a_number_gets_the_median_and_a_line(tmp_path: Path) -> None:
+    with open(tmp_path / "line.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["x", "colour", "label"])
+        writer.writerows([i / 7, "red" if i % 2 else "blue", 3 * i / 7 + (5 if i % 2 else 0) + 0.25] for i in range(200))
+    found = of(tmp_path / "line.csv")
+    assert found["ridge"]["r2"] > 0.99
+    assert found["prior"]["r2"] < 0.1
+
+
+def test_texts_get_naive_bayes(tmp_path: Path) -> None:
+    words = [("the team won the match", "sport"), ("stocks fell as banks lost money", "money")]
+    with open(tmp_path / "news.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        writer.writerows([f"{words[i % 2][0]} on day {i} of the long year", words[i % 2][1]] for i in range(80))
+    found = of(tmp_path / "news.csv")
+    assert found["naive_bayes"]["accuracy"] == 1.0
+    assert found["prior"]["accuracy"] < 0.7
+
+
+def test_pictures_get_their_nearest_neighbours(tmp_path: Path) -> None:
+    from PIL import Image
+
+    digits = load_digits()
+    for place, (pixels, label) in enumerate(zip(digits.images[:500], digits.target, strict=False)):
+        folder = tmp_path / "digits" / str(label)
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray((pixels * 15).astype("uint8")).save(folder / f"{place}.png")
+    found = of(tmp_path / "digits")
+    assert found["nearest"]["accuracy"] > 0.9
+    assert found["prior"]["accuracy"] < 0.2
