@@ -55,7 +55,8 @@ def test_every_mistake_is_told_at_once_with_line_field_found_expected_and_neares
         "torchstone.yaml:7 train.deterministic: found the text 'yes'; expected true or false",
         "  fix: write true",
         "torchstone.yaml:8 modle: unknown field 'modle' (the text 'x'); expected one of: version, task, metric, "
-        "data, image, text, model, loss, optimizer, schedule, averaging, train, checkpoint, rules",
+        "data, image, text, model, loss, optimizer, schedule, averaging, sampler, mix, clipping, parameters, train, "
+        "checkpoint, rules",
         "  fix: did you mean 'model'?",
     ]
 

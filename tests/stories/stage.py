@@ -79,7 +79,7 @@ def rows(run: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def state_of(checkpoint: Path) -> dict[str, Any]:
-    """Everything in a checkpoint: bytes of tensors, and the numbers, but not the length of the trace, which holds times.
+    """Everything in a checkpoint, tensors as bytes, but not the length of the trace, which holds times.
 
     Nor the status: it depends on the clock whether the end of the last epoch was saved before the run was finished.
     """

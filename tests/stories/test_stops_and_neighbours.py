@@ -226,6 +226,10 @@ def test_a_finished_run_is_extended_and_the_schedule_is_spoken_of(whole: Path, p
     refused = told("train", "--resume", "longer", *sets, cwd=project, code=2)
     assert "keeps its optimizer.lr" in refused
     assert "keeps its train.seed" in refused
+    plan = (run / "plan.yaml").read_bytes()
+    fewer = told("train", "--resume", "longer", "--epochs=3", cwd=project, code=2)
+    assert "10 epochs are made already; it cannot end after 3" in fewer
+    assert (run / "plan.yaml").read_bytes() == plan
 
 
 def test_data_that_changed_since_is_refused(tmp_path: Path) -> None:

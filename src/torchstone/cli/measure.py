@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +12,7 @@ import click
 from torchstone.cli import show
 
 if TYPE_CHECKING:
+    from torchstone.core.event import Observer
     from torchstone.flows.plan import Planned
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,6 +22,26 @@ def finders(verb: F) -> F:
     """The two options."""
     verb = click.option("--find-batch", is_flag=True, help="Measure first which micro-batch fits.")(verb)
     return click.option("--find-lr", is_flag=True, help="Measure the learning rate by a range test first.")(verb)
+
+
+def time_limit(verb: F) -> F:
+    """`--time` of `train`."""
+    return click.option("--time", "limit", metavar="10m", help="Be done in this time, last validation included.")(verb)
+
+
+def fitted(planned: Planned, project: Path, limit: str | None, begun: float) -> tuple[Planned, list[Observer]]:
+    """The plan with as many epochs as fit into the time, and the observer that keeps to it.
+
+    limit: as `--time` has it, None for none; begun: `time.monotonic()` at the beginning of the call.
+    """
+    if limit is None:
+        return planned, []
+    from torchstone.flows.find import fit_into
+    from torchstone.flows.time_limit import TimeLimit, seconds_of
+
+    deadline = begun + seconds_of(limit)
+    planned, validation_s = fit_into(planned, project=project, seconds=deadline - time.monotonic())
+    return planned, [TimeLimit(deadline, validation_s)]
 
 
 def measured(planned: Planned, project: Path, given: dict[str, Any]) -> Planned:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--resume", metavar="NAME", help="Go on with a run that was interrupted, or extend a finished one.")
 @click.option("--deterministic", is_flag=True, help="Only algorithms that give the same bits each time.")
+@measure.time_limit
 @measure.finders
 @options.data_options
 def command(path: str | None, run_name: str | None, resume: str | None, **given: Any) -> int:
@@ -56,6 +58,7 @@ def run(
     """A new run, or an old one that goes on; with the data, where it is at hand."""
     if resume is not None:
         return go_on(path, run_name, resume, given, observers), None
+    begun = time.monotonic()
     recipe, project = options.recipe_from(path, given)
     from torchstone.flows.plan import make_plan
     from torchstone.flows.train import check_name, train
@@ -63,10 +66,12 @@ def run(
     check_name(run_name, project)  # before the data is read, which may take long
     planned = make_plan(recipe, project=project, progress=show.reading(given["is_json"]))
     planned = measure.measured(planned, project, given)
+    planned, limits = measure.fitted(planned, project, given["limit"], begun)
     if not given["is_json"] and show.is_first_rank():
         from torchstone.report.terminal import brief_rows, show_rows
 
         show_rows(brief_rows(planned.plan, planned.findings))
+    observers = [*observers, *limits]
     result = train(recipe, project=project, run_name=run_name, observers=observers, planned=planned)
     return result, planned.dataset
 

@@ -20,9 +20,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """An observer's wish that the run ends after this step, with its reason."""
+    """An observer's wish that the run ends after this step, with its reason.
+
+    is_final: the run is then validated and counts as finished (its time is over); else it is stopped as it stands.
+    """
 
     reason: str
+    is_final: bool = False
 
 
 # An observer may watch and may ask to stop; it may not touch.

@@ -120,6 +120,27 @@ class Train(Section):
     rank_timeout_minutes: Positive | None = None
 
 
+class GroupRule(Section):
+    """What parameters learn differently: those in whose name the regular expression `match` is found.
+
+    lr_scale: their share of the learning rate. weight_decay: theirs instead of the optimizer's.
+    """
+
+    match: str
+    lr_scale: Positive | None = None
+    weight_decay: Annotated[float, Field(ge=0)] | None = None
+
+
+class Parameters(Section):
+    """Rates and decay by name and by layer.
+
+    layer_decay: each layer learns at so many times the rate of the next one. groups: later rules win.
+    """
+
+    layer_decay: Annotated[float, Field(gt=0, le=1)] | None = None
+    groups: list[GroupRule] | None = None
+
+
 class Rules(Section):
     """Which rules judge: codes or families (`DAT`), and severities of single codes."""
 
@@ -144,6 +165,7 @@ class Recipe(Section):
     sampler: Named | None = None
     mix: Named | None = None
     clipping: Named | None = None
+    parameters: Parameters = Parameters()
     train: Train = Train()
     checkpoint: Checkpoint = Checkpoint()
     rules: Rules = Rules()

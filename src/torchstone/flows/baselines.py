@@ -100,4 +100,5 @@ def _thumbnails(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
             picture.draft("L", (THUMBNAIL, THUMBNAIL))
             small = picture.convert("L").resize((THUMBNAIL, THUMBNAIL), Image.Resampling.BOX)
             pixels[place] = np.asarray(small, dtype=np.float32).reshape(-1)
-    return pixels - pixels.mean(axis=1, keepdims=True)
+    pixels -= pixels.mean(axis=1, keepdims=True)
+    return pixels

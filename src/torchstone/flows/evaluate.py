@@ -19,9 +19,9 @@ from torchstone.parts import intervals, metrics
 
 
 def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress | None = None) -> dict[str, Any]:
-    """{"run", "split", "checkpoint", "n", "metrics": {name: {"value", "low", "high"}}, "looks": how often it was scored so far}.
+    """{"run", "split", "checkpoint", "n", "metrics": {name: {"value", "low", "high"}}, "looks"}.
 
-    The bounds are those of a 95 % interval. Raises StoneError where data or checkpoint have changed.
+    looks: how often the split was scored so far. The bounds are those of a 95 % interval. Raises StoneError where data or checkpoint have changed.
     """
     engine = importlib.import_module("torchstone.engines.pytorch.judgement")
     assemble = importlib.import_module("torchstone.engines.pytorch.assemble")

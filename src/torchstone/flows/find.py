@@ -11,6 +11,7 @@ from typing import Any
 from torchstone.core.errors import StoneError
 from torchstone.core.plan import START, Choice, Plan
 from torchstone.flows.plan import Planned
+from torchstone.flows.time_limit import FILLED
 from torchstone.flows.train import setting_of
 
 SMITH = "Smith 2017, Cyclical Learning Rates"
@@ -30,6 +31,28 @@ class Measured:
     batch: dict[str, Any] | None
 
 
+def fit_into(planned: Planned, *, project: Path, seconds: float) -> tuple[Planned, float]:
+    """The plan with as many epochs as fit into `seconds`, and the seconds that a validation takes.
+
+    Epochs that the user fixed stay; a limit then ends the run. At least one epoch is planned.
+    """
+    assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
+    pace_room = importlib.import_module("torchstone.engines.pytorch.finders.pace")
+    job = assemble.assemble(_encoded(planned, project, assemble), assemble.start(planned.plan))
+    pace = pace_room.find_pace(job)
+    epoch_s = pace.epoch_s(job)
+    choices = dict(planned.plan.choices)
+    epochs = max(1, int(seconds * FILLED / epoch_s))
+    reason = f"an epoch takes about {epoch_s:.2g} s here: so many fit into {FILLED:.0%} of {seconds:,.0f} s"
+    _put(choices, [Choice("train.epochs", epochs, "derived", reason, "measured on this machine")])
+    return replace(planned, plan=Plan(choices)), pace.validation_s
+
+
+def _encoded(planned: Planned, project: Path, assemble: Any) -> Any:
+    setting = setting_of(planned, project)
+    return replace(setting, encoding=assemble.fit_encoding(setting))
+
+
 def measure(planned: Planned, *, project: Path, rate: bool, batch: bool) -> Measured:
     """Measures what is asked for and puts it into the plan; a value that the user fixed stays as it is.
 
@@ -42,8 +65,7 @@ def measure(planned: Planned, *, project: Path, rate: bool, batch: bool) -> Meas
         )  # fmt: skip
     assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
     finders = "torchstone.engines.pytorch.finders"
-    setting = setting_of(planned, project)
-    setting = replace(setting, encoding=assemble.fit_encoding(setting))
+    setting = _encoded(planned, project, assemble)
     choices = dict(planned.plan.choices)
     sizes = curve = None
     if batch:

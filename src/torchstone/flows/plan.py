@@ -153,7 +153,8 @@ def overlaid(recipe: Recipe, planned: Mapping[str, Choice]) -> dict[str, Choice]
         _overlay_piece(recipe, choices, piece, section.pop(name, None))
     for field, value in _leaves(given):
         if field == "data.split" and field in planned:  # the counts that the shares gave say more
-            choices[field] = replace(planned[field], origin="user", reason=f"{recipe.where(field)}: {planned[field].reason}")
+            reason = f"{recipe.where(field)}: {planned[field].reason}"
+            choices[field] = replace(planned[field], origin="user", reason=reason)
             continue
         choices[field] = _user_choice(recipe, field, value, choices.get(field))
     return choices

@@ -156,6 +156,11 @@ def resumed_plan(run: Run, overrides: Sequence[str], fresh: Plan) -> tuple[Plan,
                 where=f"--set {field}", fix="start a new run for another value",
             ) for field in refused
         ])  # fmt: skip
+    if fields.get("train.epochs", made := epochs_made(run)) < made:
+        raise StoneError(
+            f"{made} epochs are made already; it cannot end after {fields['train.epochs']}", where="--set train.epochs",
+            fix=f"give {made} or more, or start a new run",
+        )  # fmt: skip
     choices = dict(plan.choices)
     if fresh["train.strategy"] != plan["train.strategy"]:
         ranks = ("train.strategy", "train.rank_timeout_minutes")
@@ -166,6 +171,15 @@ def resumed_plan(run: Run, overrides: Sequence[str], fresh: Plan) -> tuple[Plan,
         notes += _notes(field, old.value, value, plan)
         choices[field] = replace(old, value=value, origin="user", reason="set when the run was resumed")
     return Plan(choices), notes
+
+
+def epochs_made(run: Run) -> int:
+    """Whole epochs that the newest checkpoint holds; 0 where there is none to read."""
+    try:
+        state = json.loads((run.checkpoints / "last" / "state.json").read_text(encoding="utf-8"))
+        return int(state["progress"]["epoch"])
+    except (OSError, ValueError, KeyError, TypeError):  # a broken one is named when the run is restored
+        return 0
 
 
 def _items(values: Any) -> list[tuple[str, Any]]:

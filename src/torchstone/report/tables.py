@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from torchstone.core.finding import Finding
+from torchstone.report.terminal import place
 
 MAX_NOTES = 200
 MAX_VALUE = 300
@@ -39,7 +40,7 @@ def baselines_table(rows: Sequence[Mapping[str, Any]]) -> str:
     names = list(rows[0]["metrics"])
     cells = [
         [f"<code>{escape(row['name'])}</code> {escape(BASELINES.get(row['name'], ''))}", f"{row['n_train']:,}",
-         *(("" if (value := row["metrics"].get(name)) is None else f"{value:.4g}") for name in names)]
+         *(f"{row['metrics'][name]:.4g}" if row["metrics"].get(name) is not None else "" for name in names)]
         for row in rows
     ]  # fmt: skip
     return table(["baseline", "learnt from", *names], cells, numbers=range(1, len(names) + 2))
@@ -50,17 +51,17 @@ def plan_table(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return ""
     cells = []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: place(str(row.get("field", "")))):
         origin = str(row.get("origin", ""))
         kind = origin if origin in ("user", "derived", "default") else "default"
         change = str(row.get("changes_if") or "")
         reason = escape(str(row.get("reason", "")))
         if change:
-            reason += f'<div class="muted small">changes if {escape(change)}</div>'
+            reason += f'<div class="muted small">changes with: {escape(change)}</div>'
         source = f'<span class="muted small">{escape(str(row.get("source", "")))}</span>'
         value = f"<code>{escape(_value(row.get('value')))}</code>"
         badge = f'<span class="badge {kind}">{escape(origin)}</span>'
-        cells.append((f"<code>{escape(str(row['field']))}</code>", value, badge, reason, source))
+        cells.append((f"<code>{escape(str(row['field']).replace('.options.', '.'))}</code>", value, badge, reason, source))
     return f'<div class="card">{table(("field", "value", "origin", "reason", "source"), cells, names=(0,))}</div>'
 
 

@@ -13,7 +13,8 @@ LABEL = 12  # columns of a row's label
 _STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
 _HEAD = ("task", "data.split")
 _ORDER = (
-    "data", "image", "text", "metric", "model", "loss", "optimizer", "schedule", "averaging", "train", "checkpoint",
+    "data", "image", "text", "metric", "model", "loss", "optimizer", "schedule", "averaging", "parameters", "train",
+    "checkpoint",
 )  # fmt: skip
 
 
@@ -45,8 +46,13 @@ def brief_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
 def ordered(plan: Plan) -> list[Choice]:
     """The choices in the order in which one asks for them, without those that have rows of their own."""
     choices = [choice for choice in plan if choice.field not in _HEAD]
-    places = {name: place for place, name in enumerate(_ORDER)}
-    return sorted(choices, key=lambda choice: places.get(choice.field.partition(".")[0], len(places)))
+    return sorted(choices, key=lambda choice: place(choice.field))
+
+
+def place(field: str) -> int:
+    """Where a field stands among the others: one asks for the data first, and for checkpoints last."""
+    section = field.partition(".")[0]
+    return _ORDER.index(section) if section in _ORDER else len(_ORDER)
 
 
 def is_telling(choice: Choice) -> bool:

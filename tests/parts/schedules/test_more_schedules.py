@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -54,7 +55,7 @@ def test_exponential_falls_by_one_factor():
     expected = [1.0, 0.01**0.25, 0.1, 0.01**0.75, 0.01]
     assert at(exponential(warmup=0), (0, 25, 50, 75, 100), 100) == pytest.approx(expected)
     values = at(exponential(warmup=10), range(10, 100), 100)
-    ratios = [after / before for before, after in zip(values, values[1:], strict=False)]
+    ratios = [after / before for before, after in itertools.pairwise(values)]
     assert ratios == pytest.approx([0.01 ** (1 / 90)] * 89)
 
 
@@ -85,7 +86,7 @@ def test_cosine_restarts_start_anew_and_end_with_the_run():
 @pytest.mark.parametrize("total", [10, 33, 1000])
 def test_cosine_restarts_reach_the_top_once_a_cycle_however_rounding_falls(cycles, total):
     values = at(cosine_restarts(cycles=cycles, growth=1.0, warmup=0), range(total), total)
-    rises = sum(after > before for before, after in zip(values, values[1:], strict=False))
+    rises = sum(after > before for before, after in itertools.pairwise(values))
     assert rises == min(cycles, total) - 1
 
 

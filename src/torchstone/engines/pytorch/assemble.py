@@ -19,7 +19,7 @@ from torchstone.core.dataset import Dataset, Split
 from torchstone.core.errors import StoneError
 from torchstone.core.plan import Plan
 from torchstone.core.task import Task
-from torchstone.engines.pytorch import groups, machine
+from torchstone.engines.pytorch import groups, losses, machine
 from torchstone.engines.pytorch.batch import Source
 from torchstone.engines.pytorch.feed import Feed
 from torchstone.engines.pytorch.job import Job, Validation
@@ -93,13 +93,14 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
     plan = setting.plan
     seed = int(plan["train.seed"])
     seed_generators(seed)
-    model = strategy.wrap(build_model(setting))
+    loss = _loss(plan)
+    model = strategy.wrap(losses.with_weights_of(loss, build_model(setting)))
     optimizer, rates = _optimizer(plan, model)
     source = open_source(setting)
     averaging = plan.get("averaging.name")
     job = Job(
         model=model,
-        loss=_piece(plan, "loss"),
+        loss=loss,
         optimizer=optimizer,
         schedule=catalog.find("torchstone.parts.schedules", plan["schedule.name"])(**plan.section("schedule.options")),
         feed=_feed(setting, source, strategy),
@@ -143,11 +144,27 @@ def _optional(plan: Plan, piece: str, *arguments: Any) -> Any:
     return catalog.find(f"{ROOM}.{folder}", name)(*arguments, **plan.section(f"{piece}.options")) if name else None
 
 
+def _loss(plan: Plan) -> losses.Loss:
+    loss: losses.Loss = _piece(plan, "loss")
+    if losses.needs_whole_batch(loss) and plan["train.accumulate"] > 1:
+        raise StoneError(
+            f"{plan['loss.name']} compares the examples of a batch; cut into {plan['train.accumulate']} micro-batches "
+            "it is another loss", where="train.accumulate", fix="set train.accumulate to 1",
+        )  # fmt: skip
+    return loss
+
+
 def _optimizer(plan: Plan, model: nn.Module) -> tuple[torch.optim.Optimizer, list[float]]:
     options = plan.section("optimizer.options")
-    parameters, _ = groups.parameter_groups(model, weight_decay=options.get("weight_decay", 0.0))
+    parameters, _ = groups.parameter_groups(
+        model, weight_decay=options.get("weight_decay", 0.0), rules=plan.get("parameters.groups") or (),
+        layer_decay=plan.get("parameters.layer_decay") or 1.0, apart_hidden=plan["optimizer.name"] == "muon",
+    )  # fmt: skip
+    if plan["optimizer.name"] == "muon" and not any(group["name"].startswith("hidden") for group in parameters):
+        raise StoneError("muon is for hidden weights with two axes; this model has none", where="optimizer",
+                         fix="use adamw, which muon would be here")
     optimizer: torch.optim.Optimizer = catalog.find(f"{ROOM}.optimizers", plan["optimizer.name"])(parameters, **options)
-    return optimizer, [float(group["lr"]) for group in optimizer.param_groups]
+    return optimizer, groups.scaled_rates(optimizer)
 
 
 def _feed(setting: Setting, source: Source, strategy: Strategy) -> Feed:

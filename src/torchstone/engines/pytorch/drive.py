@@ -90,7 +90,7 @@ def _train(
     job.strategy.barrier()  # rank 0 has written the best checkpoint, which every rank now reads
     if progress.best is not None and job.validation is not None:
         write_predictions(run, setting, job, is_first=is_first)
-    return _write_result(run, progress, interrupts.reason) if is_first else {"status": progress.status}
+    return _write_result(run, progress, progress.reason) if is_first else {"status": progress.status}
 
 
 def _write_result(run: Run, progress: Progress, reason: str | None) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Watch:
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = list(observers)
         self.reason: str | None = None
+        self.is_final = False
 
     def tell(self, kind: Kind, step: int, values: dict[str, Any]) -> None:
         """Hands an event to every observer."""
@@ -41,7 +42,7 @@ class Watch:
         for observer in self._observers:
             wish = observer(event)
             if wish is not None and self.reason is None:
-                self.reason = wish.reason
+                self.reason, self.is_final = wish.reason, wish.is_final
 
 
 def fit(job: Job, progress: Progress, observers: Sequence[Observer] = ()) -> Progress:
@@ -60,6 +61,7 @@ def fit(job: Job, progress: Progress, observers: Sequence[Observer] = ()) -> Pro
             end_epoch(job, progress, watch)
     if progress.status == "running":
         progress.status = "finished"
+    progress.reason = watch.reason
     save(job, progress, watch, is_final=True)
     if job.saver is not None:
         job.saver.finish()
@@ -78,10 +80,10 @@ def train_epoch(job: Job, progress: Progress, watch: Watch) -> None:
         progress.windows_seen += 1
         progress.examples_seen += int(outcome.row["examples"])
         is_due = job.saver is not None and job.saver.is_due(progress.windows_seen)
-        wants_stop, is_due = agree(job, watch.reason is not None, is_due)
+        wants_stop, is_final, is_due = agree(job, watch.reason is not None, watch.is_final, is_due)
         if wants_stop:
-            progress.status = "stopped"
-            return None
+            progress.status = "finished" if is_final else "stopped"
+            return save(job, progress, watch, is_best=validate(job, progress, watch)) if is_final else None
         if is_due:
             save(job, progress, watch)
     return None
@@ -89,12 +91,7 @@ def train_epoch(job: Job, progress: Progress, watch: Watch) -> None:
 
 def end_epoch(job: Job, progress: Progress, watch: Watch) -> None:
     """Validation, best and last, early stopping, a checkpoint if this is the best or the last one is old."""
-    is_best = False
-    if job.validation is not None:
-        started = time.perf_counter()
-        with agreed_weights(job):
-            result = score(job, job.validation)
-        is_best = judge(job, progress, watch, result, time.perf_counter() - started)
+    is_best = validate(job, progress, watch)
     progress.epoch, progress.window = progress.epoch + 1, 0
     progress.loss_sum = progress.weight_sum = 0.0
     if is_patience_over(job, progress):
@@ -104,6 +101,16 @@ def end_epoch(job: Job, progress: Progress, watch: Watch) -> None:
         save(job, progress, watch, is_best=is_best)
     if progress.status == "running" and progress.epoch < job.epochs and agree(job, watch.reason is not None)[0]:
         progress.status = "stopped"
+
+
+def validate(job: Job, progress: Progress, watch: Watch) -> bool:
+    """Scores the validation part, if there is one; returns whether this is the best so far."""
+    if job.validation is None:
+        return False
+    started = time.perf_counter()
+    with agreed_weights(job):
+        result = score(job, job.validation)
+    return judge(job, progress, watch, result, time.perf_counter() - started)
 
 
 def is_patience_over(job: Job, progress: Progress) -> bool:

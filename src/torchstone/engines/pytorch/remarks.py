@@ -37,9 +37,10 @@ class Remarks:
 
 
 def receipt_of(job: Job) -> list[dict[str, Any]]:
-    """One row per parameter: name, shape, whether it decays, and why (`groups.parameter_groups`)."""
-    decay = max(float(group.get("weight_decay", 0.0)) for group in job.optimizer.param_groups)
-    return groups.parameter_groups(job.model, weight_decay=decay)[1]
+    """One row per parameter: name, shape, whether it decays, at which share of the rate it learns, and why."""
+    given = job.optimizer.param_groups
+    decay = max(float(group.get("weight_decay", 0.0)) for group in given)
+    return groups.as_given(groups.parameter_groups(job.model, weight_decay=decay)[1], job.model, given)
 
 
 def remarks_on(job: Job) -> list[str]:
@@ -57,4 +58,9 @@ def receipt_remark(receipt: Sequence[Mapping[str, Any]]) -> str:
             others[str(row["reason"]).partition(" (")[0]] += row["num"]
     total = sum(row["num"] for row in receipt)
     rest = ", ".join(f"{reason} {num:,}" for reason, num in others.most_common())
-    return f"weight decay acts on {decayed:,} of {total:,} parameters" + (f"; not on: {rest}" if rest else "")
+    text = f"weight decay acts on {decayed:,} of {total:,} parameters" + (f"; not on: {rest}" if rest else "")
+    slow: Counter[float] = Counter()
+    for row in receipt:
+        slow[row.get("lr_scale", 1.0)] += row["num"]
+    shares = ", ".join(f"{scale:.4g} of {num:,}" for scale, num in sorted(slow.items()))
+    return text if set(slow) <= {1.0} else f"{text}; shares of the learning rate: {shares}"

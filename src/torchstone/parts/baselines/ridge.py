@@ -31,4 +31,4 @@ def ridge(train: np.ndarray, target: np.ndarray, other: np.ndarray, num_classes:
     if not num_classes:
         return np.asarray(fitted[:, 0])
     fitted = np.clip(fitted, 1e-6, 1 - 1e-6)
-    return fitted if target.ndim == 2 else fitted / fitted.sum(axis=1, keepdims=True)
+    return np.asarray(fitted if target.ndim == 2 else fitted / fitted.sum(axis=1, keepdims=True))

@@ -13,9 +13,9 @@ def cosine_restarts(
 ) -> Schedule:
     """Multiplier that rises over `warmup`, then falls along a cosine to `floor`, `cycles` times.
 
-    Source: Loshchilov & Hutter 2017. The last fall ends exactly with the run. cycles: 1 is `cosine`. growth: each cycle lasts so many times the one
-    before; 1 or above, 1 or 2 in the paper. warmup: share of the run (0.05) or number of steps (500); before the
-    first cycle only. floor: what is left of the rate at each cycle's end, 0 to 1.
+    Source: Loshchilov & Hutter 2017. The last fall ends exactly with the run. cycles: 1 is `cosine`. growth: each
+    cycle lasts so many times the one before; 1 or above, 1 or 2 in the paper. warmup: share of the run (0.05) or
+    number of steps (500); before the first cycle only. floor: what is left of the rate at each cycle's end, 0 to 1.
     """
     checked(warmup, floor)
     if cycles < 1 or not growth >= 1:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 from torchstone.core.errors import StoneError
 from torchstone.parts.schedules import Schedule, checked, warmed, warmup_steps
 
-_SHAPES = {
+_SHAPES: dict[str, Callable[[float], float]] = {
     "linear": lambda left: left,
     "sqrt": lambda left: 1 - math.sqrt(1 - left),
     "cosine": lambda left: (1 - math.cos(math.pi * left)) / 2,

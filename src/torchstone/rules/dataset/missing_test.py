@@ -23,7 +23,7 @@ RULE = Rule(
     summary="there is no test part",
     why="The best epoch is chosen on validation, so that its metric there is too good: only a part that chose nothing "
     "tells what to expect of new data.",
-    fix="Hold out a part (data.split, or a folder test), or collect more examples: classes of three or fewer give none.",
+    fix="Hold out a part (data.split, or a folder test), or collect more examples: classes of 3 or fewer give none.",
     source="Hastie, Tibshirani & Friedman 2009, The Elements of Statistical Learning, 7.2",
     check=check,
     trips=lambda: spread(100, shares=(85, 15, 0)),

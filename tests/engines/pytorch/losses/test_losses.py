@@ -140,7 +140,12 @@ def test_shapes_never_broadcast(loss, shapes):
 @pytest.mark.parametrize("shapes", [((4, 3), (4, 3)), ((4,), (4,)), ((4, 3), (3,))])
 def test_cross_entropy_refuses_targets_that_are_no_class_indices(shapes):
     with pytest.raises(StoneError, match="one class index"):
-        cross_entropy()(torch.zeros(shapes[0]), torch.zeros(shapes[1]))
+        cross_entropy()(torch.zeros(shapes[0]), torch.zeros(shapes[1], dtype=torch.int64))
+
+
+def test_cross_entropy_refuses_a_number_per_example():
+    with pytest.raises(StoneError, match="one class index"):
+        cross_entropy()(torch.zeros(4), torch.zeros(4))
 
 
 def test_cross_entropy_of_one_class_is_refused():

@@ -42,4 +42,4 @@ class _Gather(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         total = gradients[0].contiguous().clone()
         dist.all_reduce(total)
-        return total.split(ctx.sizes)[dist.get_rank()], None
+        return torch.split(total, ctx.sizes)[dist.get_rank()], None

@@ -57,7 +57,7 @@ def _weight(target: Tensor, per_class: Tensor | None, ignore_index: int | None) 
 
 def _check(logits: Tensor, target: Tensor) -> None:
     shape = logits.shape
-    if target.is_floating_point() and target.shape == shape and shape[1] > 1:
+    if target.is_floating_point() and target.shape == shape and len(shape) > 1 and shape[1] > 1:
         return
     if len(shape) != target.ndim + 1 or shape[0] != target.shape[0] or shape[2:] != target.shape[1:]:
         raise StoneError(

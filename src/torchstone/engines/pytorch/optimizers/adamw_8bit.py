@@ -40,7 +40,7 @@ class EightBit(Around):
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """One step from the gradients that are there."""
-        loss: float | None = self.parts[0].step(closure)  # type: ignore[arg-type]
+        loss: float | None = self.parts[0].step(closure)
         return loss
 
     def state_dict(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def muon(
     """Momentum made orthogonal for hidden weights with two axes (Jordan et al. 2024), AdamW for all others, as one.
 
     Muon takes the groups named `hidden` (`groups.parameter_groups(…, apart_hidden=True)`: weights of layers between
-    the first and the last); where no group has that name, every parameter with two axes. Its step is scaled to the
+    the first and the last); where no group has a name, every parameter with two axes. Its step is scaled to the
     size of AdamW's (0.2 sqrt(larger side), Liu et al. 2025), so that one lr and one weight_decay serve both.
 
     lr: starting point, tune on your data. momentum: of Muon, Nesterov's. betas: of AdamW. weight_decay: decoupled;
@@ -55,8 +55,8 @@ class Muon(Around):
 
 
 def split(groups: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The groups for Muon and for AdamW; where none is named `hidden`, each is cut by the axes of its parameters."""
-    is_named = any(_is_hidden(group) for group in groups)
+    """The groups for Muon and for AdamW; where none has a name, each is cut by the axes of its parameters."""
+    is_named = any("name" in group for group in groups)
     hidden: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
     for group in groups:

@@ -54,10 +54,14 @@ class Sam(Around):
         self._kept = [(weight, weight.detach().clone()) for weight in weights]
         if not weights:
             return
-        climbs = [w.grad * w.square() if self.adaptive else w.grad for w in weights]  # type: ignore[operator]
-        scaled = [w.grad * w.abs() for w in weights] if self.adaptive else climbs  # type: ignore[operator]
-        norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(scaled)))
-        torch._foreach_add_(weights, torch._foreach_mul(climbs, self.rho / (norm + 1e-12)))
+        gradients = [weight.grad for weight in weights if weight.grad is not None]
+        if self.adaptive:
+            gradients = list(torch._foreach_mul(gradients, torch._foreach_abs(weights)))
+        norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+        climbs = list(torch._foreach_mul(gradients, self.rho / (norm + 1e-12)))
+        if self.adaptive:
+            torch._foreach_mul_(climbs, torch._foreach_abs(weights))
+        torch._foreach_add_(weights, climbs)  # type: ignore[arg-type]  # the stub lacks lists of tensors
 
     @torch.no_grad()
     def second_step(self) -> None:
