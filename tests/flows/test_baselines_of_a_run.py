@@ -34,7 +34,8 @@ def test_a_number_gets_the_median_and_a_line(tmp_path: Path) -> None:
     with open(tmp_path / "line.csv", "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["x", "colour", "label"])
-        writer.writerows([i / 7, "red" if i % 2 else "blue", 3 * i / 7 + (5 if i % 2 else 0) + 0.25] for i in range(200))
+        for i in range(200):
+            writer.writerow([i / 7, "red" if i % 2 else "blue", 3 * i / 7 + (5 if i % 2 else 0) + 0.25])
     found = of(tmp_path / "line.csv")
     assert found["ridge"]["r2"] > 0.99
     assert found["prior"]["r2"] < 0.1

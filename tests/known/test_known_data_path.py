@@ -63,6 +63,5 @@ def test_four_nearest_neighbours_score_the_same_on_raw_arrays_and_through_folder
     order = [int(Path(path).stem) for path in dataset.inputs["image"]]
     np.testing.assert_array_equal(pixels, raw[order])
     np.testing.assert_array_equal(names[dataset.target], labels[order])
-    assert right(pixels[~is_test], names[dataset.target[~is_test]], pixels[is_test], names[dataset.target[is_test]]) == (
-        RIGHT_OF_1000
-    )
+    digits = names[dataset.target]
+    assert right(pixels[~is_test], digits[~is_test], pixels[is_test], digits[is_test]) == RIGHT_OF_1000

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from the_program import call
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def digits(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from the_program import HELD_OUT_20, call, trained, write_csv, write_table
 from torchstone.core.recipe_file import recipe_for
 from torchstone.flows.look import look
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 @pytest.mark.parametrize("load", [datasets.load_wine, datasets.load_breast_cancer, datasets.load_iris])

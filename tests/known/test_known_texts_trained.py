@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from the_program import HELD_OUT_20, call, trained, write_csv
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def banking(shared_data: Path, folder: Path) -> Path:

@@ -109,6 +109,7 @@ class Train(Section):
     accumulate: Count | None = None
     precision: Literal["fp32", "bf16", "fp16"] | None = None
     clip_norm: Annotated[float, Field(ge=0)] | None = None
+    freeze: list[str] | None = None
     patience: Annotated[int, Field(ge=0)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     deterministic: bool | None = None

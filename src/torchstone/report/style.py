@@ -23,9 +23,9 @@ nav a:hover{color:var(--c0)}section{scroll-margin-top:50px}
 white-space:nowrap;vertical-align:3px}.finished,.badge.user{color:var(--good)}.failed,.error{color:var(--bad)}
 .stopped,.unfinished,.warning{color:var(--warn)}.advice,.derived{color:var(--c0)}.default{color:var(--soft)}
 td .badge{vertical-align:0}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px;margin-top:20px}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(165px,1fr));gap:12px;margin-top:20px}
 .tile,.card,figure.chart,.finding{background:var(--card);border:1px solid var(--line);border-radius:10px}
-.tile{padding:12px 16px}.tile b{display:block;font-size:23px;font-weight:650;line-height:1.25;
+.tile{padding:12px 16px}.tile b{display:block;white-space:nowrap;font-size:23px;font-weight:650;line-height:1.25;
 font-variant-numeric:tabular-nums}.tile.main{grid-column:span 2}.tile.main b{font-size:31px;color:var(--c0)}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(460px,100%),1fr));gap:14px}
 figure.chart{margin:0;padding:12px 12px 4px;position:relative;min-width:0}

@@ -59,3 +59,8 @@ def test_a_model_that_the_user_names_keeps_its_own_options():
     fields = [choice.field for choice in choose_text(facts)]
     assert not [field for field in fields if field.startswith("model")]
     assert "train.epochs" in fields
+
+
+def test_an_lstm_gets_the_higher_rate_that_it_needs():
+    rates = {name: chosen(8_500, model=name)["optimizer.options.lr"].value for name in ("text_gru", "text_lstm")}
+    assert rates == {"text_gru": 1e-3, "text_lstm": 3e-3}

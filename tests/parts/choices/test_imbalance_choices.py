@@ -47,7 +47,8 @@ def test_beta_zero_weighs_all_alike_and_beta_near_one_is_the_inverse() -> None:
 
 def test_inverse_weights_are_scikit_learns_balanced() -> None:
     labels = [0] * 30 + [1] * 5 + [2] * 15
-    assert inverse_weights([30, 5, 15]) == pytest.approx(compute_class_weight("balanced", classes=np.arange(3), y=labels))
+    expected = compute_class_weight("balanced", classes=np.arange(3), y=labels)
+    assert inverse_weights([30, 5, 15]) == pytest.approx(expected)
 
 
 def test_a_class_without_examples_weighs_nothing() -> None:

@@ -22,6 +22,7 @@ from torchstone.core.task import Task
 from torchstone.engines.pytorch import groups, losses, machine
 from torchstone.engines.pytorch.batch import Source
 from torchstone.engines.pytorch.feed import Feed
+from torchstone.engines.pytorch.freezing import freeze
 from torchstone.engines.pytorch.job import Job, Validation
 from torchstone.engines.pytorch.memory import keep_freed_pages
 from torchstone.engines.pytorch.saver import Saver
@@ -94,7 +95,9 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
     seed = int(plan["train.seed"])
     seed_generators(seed)
     loss = _loss(plan)
-    model = strategy.wrap(losses.with_weights_of(loss, build_model(setting)))
+    model = losses.with_weights_of(loss, build_model(setting))
+    frozen = freeze(model, plan.get("train.freeze") or [])
+    model = strategy.wrap(model)
     optimizer, rates = _optimizer(plan, model)
     source = open_source(setting)
     averaging = plan.get("averaging.name")
@@ -115,6 +118,7 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
         clip_norm=float(plan["train.clip_norm"]),
         clipping=_optional(plan, "clipping"),
         patience=int(plan["train.patience"]),
+        frozen=frozen,
         sample_every=int(plan["train.sample_every"]),
         seed=seed,
         names=lambda row: f"{setting.dataset.ids[row]} ({setting.dataset.where[row]})",

@@ -45,7 +45,7 @@ class Job:
     """A training, ready to run.
 
     schedule: (step, total) → multiplier of each parameter group's own rate. clip_norm: 0 for none;
-    clipping: another way to clip, after that one.
+    clipping: another way to clip, after that one. frozen: modules that stay in eval mode.
     names: row → how a person finds that example. sample_every: steps between update-to-weight measurements.
     patience: validations without a better metric after which the run ends; 0 for never.
     """
@@ -64,6 +64,7 @@ class Job:
     clip_norm: float = 0.0
     clipping: Clipping | None = None
     patience: int = 0
+    frozen: Sequence[nn.Module] = ()
     sample_every: int = 100
     seed: int = 0
     names: Callable[[int], str] = str

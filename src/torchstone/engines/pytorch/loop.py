@@ -22,6 +22,7 @@ from typing import Any
 
 from torchstone.core.event import Event, Kind, Observer
 from torchstone.engines.pytorch.feed import Window
+from torchstone.engines.pytorch.freezing import to_train_mode
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.scoring import Scores, agreed_weights, score
@@ -52,7 +53,7 @@ def fit(job: Job, progress: Progress, observers: Sequence[Observer] = ()) -> Pro
     "finished", "stopped" or "failed" at the end. The job's saver, if any, has written all it was given.
     """
     watch = Watch(observers)
-    job.model.train()
+    to_train_mode(job.model, job.frozen)
     # a run that was killed after its last checkpoint, or is finished, has nothing left to do
     progress.status = "finished" if is_patience_over(job, progress) else "running"
     while progress.epoch < job.epochs and progress.status == "running":

@@ -53,6 +53,7 @@ def _length(facts: Mapping[str, Any]) -> list[Choice]:
         Choice("train.epochs", 20, "default", "enough to see where the curve goes", START),
         Choice("train.accumulate", 1, "default", "a batch of this size fits"),
         Choice("train.clip_norm", 1.0, "default", "guards against single wild steps", "Pascanu et al. 2013"),
+        Choice("train.freeze", [], "default", "every weight is trained", source=""),
         Choice("train.patience", 0, "default", "the cosine schedule ends the run; stopping early would cut it off"),
     ]  # fmt: skip
 

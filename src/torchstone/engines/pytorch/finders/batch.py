@@ -10,6 +10,7 @@ import torch
 
 from torchstone.engines.pytorch.finders import undone
 from torchstone.engines.pytorch.finders.memory_use import available, peak_of
+from torchstone.engines.pytorch.freezing import to_train_mode
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.step import take_step
@@ -76,7 +77,7 @@ def _try(job: Job, size: int, limit: int) -> Trial:
             seconds.append(time.perf_counter() - started)
 
     with undone(job):
-        job.model.train()
+        to_train_mode(job.model, job.frozen)
         try:
             peak = peak_of(two_steps, job.strategy.device)
         except (torch.OutOfMemoryError, MemoryError):

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 
 from torchstone.engines.pytorch.finders import undone
+from torchstone.engines.pytorch.freezing import to_train_mode
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.scoring import score
@@ -33,7 +34,7 @@ def find_pace(job: Job) -> Pace:
     """Times some steps and one validation, and undoes them."""
     seconds: list[float] = []
     with undone(job):
-        job.model.train()
+        to_train_mode(job.model, job.frozen)
         trial = replace(job, saver=None)
         windows = itertools.chain.from_iterable(job.feed.epoch(epoch) for epoch in itertools.count())
         begun = last = time.perf_counter()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torchstone.engines.pytorch.finders import undone
+from torchstone.engines.pytorch.freezing import to_train_mode
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.step import take_step
@@ -45,7 +46,7 @@ def find_rate(job: Job, *, lowest: float = 1e-7, highest: float = 10.0, num: int
     losses: list[float] = []
     smoothed: list[float] = []
     with undone(job):
-        job.model.train()
+        to_train_mode(job.model, job.frozen)
         windows = itertools.chain.from_iterable(job.feed.epoch(epoch) for epoch in itertools.count())
         for factor, window in zip(factors, windows, strict=False):
             trial = replace(job, schedule=constant(), base_rates=[factor * s for s in scale], saver=None)

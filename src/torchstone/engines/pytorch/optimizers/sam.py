@@ -61,7 +61,7 @@ class Sam(Around):
         climbs = list(torch._foreach_mul(gradients, self.rho / (norm + 1e-12)))
         if self.adaptive:
             torch._foreach_mul_(climbs, torch._foreach_abs(weights))
-        torch._foreach_add_(weights, climbs)  # type: ignore[arg-type]  # the stub lacks lists of tensors
+        torch._foreach_add_(weights, climbs)
 
     @torch.no_grad()
     def second_step(self) -> None:

@@ -1,0 +1,43 @@
+"""Parts of a model that keep their weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from torch import nn
+
+from torchstone.core.errors import StoneError
+
+
+def freeze(model: nn.Module, patterns: Sequence[str]) -> list[nn.Module]:
+    """Takes the parameters whose names match one of the patterns (re.search) out of training.
+
+    Returns the modules that hold nothing but frozen parameters. They are to stay in eval mode while the rest trains:
+    a BatchNorm whose weights are frozen but whose statistics move is not frozen. Raises StoneError for a pattern that
+    is no regular expression or matches nothing, and where nothing is left to train.
+    """
+    names = dict(model.named_parameters())
+    for pattern in patterns:
+        try:
+            matched = [name for name in names if re.search(pattern, name)]
+        except re.error as error:
+            raise StoneError(f"'{pattern}' is no regular expression: {error}", where="train.freeze") from None
+        if not matched:
+            listed = ", ".join(list(names)[:6])
+            raise StoneError(f"'{pattern}' matches no parameter; there are {listed}, …", where="train.freeze")
+        for name in matched:
+            names[name].requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in names.values()):
+        raise StoneError("every parameter is frozen: there is nothing to train", where="train.freeze")
+    return [
+        module for module in model.modules()
+        if (held := list(module.parameters())) and not any(parameter.requires_grad for parameter in held)
+    ]  # fmt: skip
+
+
+def to_train_mode(model: nn.Module, frozen: Sequence[nn.Module]) -> None:
+    """Train mode for all but the frozen modules."""
+    model.train()
+    for module in frozen:
+        module.eval()
