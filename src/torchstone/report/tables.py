@@ -40,10 +40,14 @@ def baselines_table(rows: Sequence[Mapping[str, Any]]) -> str:
     names = list(rows[0]["metrics"])
     cells = [
         [f"<code>{escape(row['name'])}</code> {escape(BASELINES.get(row['name'], ''))}", f"{row['n_train']:,}",
-         *(f"{row['metrics'][name]:.4g}" if row["metrics"].get(name) is not None else "" for name in names)]
+         *(_number(row["metrics"].get(name)) for name in names)]
         for row in rows
     ]  # fmt: skip
     return table(["baseline", "learnt from", *names], cells, numbers=range(1, len(names) + 2))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def plan_table(rows: Sequence[Mapping[str, Any]]) -> str:

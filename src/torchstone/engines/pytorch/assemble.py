@@ -20,11 +20,13 @@ from torchstone.core.errors import StoneError
 from torchstone.core.plan import Plan
 from torchstone.core.task import Task
 from torchstone.engines.pytorch import groups, losses, machine
+from torchstone.engines.pytorch.averaging import Averaging
 from torchstone.engines.pytorch.batch import Source
 from torchstone.engines.pytorch.feed import Feed
 from torchstone.engines.pytorch.freezing import freeze
 from torchstone.engines.pytorch.job import Job, Validation
 from torchstone.engines.pytorch.memory import keep_freed_pages
+from torchstone.engines.pytorch.optimizers.schedule_free import Averaged, ScheduleFree
 from torchstone.engines.pytorch.saver import Saver
 from torchstone.engines.pytorch.strategies import Strategy
 from torchstone.parts import metrics
@@ -100,21 +102,20 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
     model = strategy.wrap(model)
     optimizer, rates = _optimizer(plan, model)
     source = open_source(setting)
-    averaging = plan.get("averaging.name")
+    feed = _feed(setting, source, strategy)
+    _check_shares(plan, loss, feed)
     job = Job(
         model=model,
         loss=loss,
         optimizer=optimizer,
         schedule=catalog.find("torchstone.parts.schedules", plan["schedule.name"])(**plan.section("schedule.options")),
-        feed=_feed(setting, source, strategy),
+        feed=feed,
         epochs=int(plan["train.epochs"]),
         strategy=strategy,
         precision=catalog.find(f"{ROOM}.precisions", plan["train.precision"])(strategy.device),
         validation=validation_of(setting, source, "validation"),
         saver=saver,
-        average=catalog.find(f"{ROOM}.averaging", averaging)(model, **plan.section("averaging.options"))
-        if averaging
-        else None,
+        average=_average(plan, model, optimizer),
         clip_norm=float(plan["train.clip_norm"]),
         clipping=_optional(plan, "clipping"),
         patience=int(plan["train.patience"]),
@@ -156,6 +157,30 @@ def _loss(plan: Plan) -> losses.Loss:
             "it is another loss", where="train.accumulate", fix="set train.accumulate to 1",
         )  # fmt: skip
     return loss
+
+
+def _check_shares(plan: Plan, loss: losses.Loss, feed: Feed) -> None:
+    """A rank without an example would keep the others waiting where a loss gathers what all ranks hold."""
+    smallest = min(len(rows) for rows in feed.window_rows(0))
+    if losses.needs_whole_batch(loss) and feed.world > 1 and smallest < 2 * feed.world:
+        raise StoneError(
+            f"{plan['loss.name']} compares examples, and the smallest batch of an epoch has {smallest} for "
+            f"{feed.world} processes", where="train.batch_size",
+            fix="choose one that leaves no small rest of the training examples, or use fewer processes",
+        )  # fmt: skip
+
+
+def _average(plan: Plan, model: nn.Module, optimizer: torch.optim.Optimizer) -> Averaging | None:
+    name = plan.get("averaging.name")
+    if isinstance(optimizer, ScheduleFree):
+        if name:
+            raise StoneError(f"schedule_free averages the weights itself; {name} would average them twice",
+                             where="averaging", fix="leave averaging out")
+        return Averaged(model, optimizer)
+    if not name:
+        return None
+    made: Averaging = catalog.find(f"{ROOM}.averaging", name)(model, **plan.section("averaging.options"))
+    return made
 
 
 def _optimizer(plan: Plan, model: nn.Module) -> tuple[torch.optim.Optimizer, list[float]]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from torchstone.engines.pytorch.averaging.ema import Average
+    from torchstone.engines.pytorch.averaging import Averaging
     from torchstone.engines.pytorch.batch import Source
     from torchstone.engines.pytorch.clipping import Clipping
     from torchstone.engines.pytorch.feed import Feed
@@ -60,7 +60,7 @@ class Job:
     precision: Precision
     validation: Validation | None = None
     saver: Saver | None = None
-    average: Average | None = None
+    average: Averaging | None = None
     clip_norm: float = 0.0
     clipping: Clipping | None = None
     patience: int = 0

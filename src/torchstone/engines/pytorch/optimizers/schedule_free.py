@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 
 from torchstone.core.errors import StoneError
 from torchstone.engines.pytorch.optimizers import Groups
@@ -30,7 +31,7 @@ def schedule_free(
     """Steps of another optimizer at z, gradients at y between z and the average x of all z (Defazio et al. 2024).
 
     While training the weights are y = (1 - beta) z + beta x; `eval()` puts x into them, which is what one judges and
-    keeps, `train()` puts y back. A z counts in the average by its squared rate, so that a warm-up counts little.
+    keeps, `train()` puts y back (the loop takes x from `Averaged` instead). A z counts in the average by its squared rate, so that a warm-up counts little.
     Use it with the schedule `constant` and a warm-up. BatchNorm's statistics belong to y: measure them anew at x.
 
     base: the optimizer at z, its momentum off; weight_decay acts at z. base_options: its options beside lr and
@@ -103,3 +104,25 @@ class ScheduleFree(Around):
             for weight, held in self.extra.items():
                 torch.lerp(held["z"], held["x"], self.beta, out=weight)
         self.is_training = True
+
+
+class Averaged:
+    """The averaged weights x of a schedule-free optimizer, as the loop judges and saves an average of weights.
+
+    They are kept by the optimizer, so that there is nothing to update or load; buffers are the model's own.
+    """
+
+    def __init__(self, model: nn.Module, optimizer: ScheduleFree) -> None:
+        self._live = dict(model.state_dict(keep_vars=True))
+        self._optimizer = optimizer
+
+    def update(self, step: int) -> None:
+        """The optimizer has done it."""
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """x by the model's names; what no step has moved yet as it is."""
+        held = self._optimizer.extra
+        return {name: held[value]["x"] if value in held else value.detach() for name, value in self._live.items()}
+
+    def load(self, state: dict[str, torch.Tensor]) -> None:
+        """The optimizer's own state has it."""

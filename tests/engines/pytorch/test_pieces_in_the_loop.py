@@ -1,0 +1,162 @@
+"""Losses, optimizers and schedules as a recipe names them, trained, saved and resumed by the loop."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import blobs, small_net, toy_job
+
+from torchstone.core.errors import StoneError
+from torchstone.core.recipe_file import recipe_for
+from torchstone.engines.pytorch import checkpoint, losses, snapshot
+from torchstone.engines.pytorch.assemble import Setting, assemble, fit_encoding
+from torchstone.engines.pytorch.groups import parameter_groups
+from torchstone.engines.pytorch.loop import fit
+from torchstone.engines.pytorch.losses.focal import focal
+from torchstone.engines.pytorch.losses.info_nce import info_nce
+from torchstone.engines.pytorch.losses.triplet import triplet
+from torchstone.engines.pytorch.optimizers.lamb import lamb
+from torchstone.engines.pytorch.optimizers.lion import lion
+from torchstone.engines.pytorch.optimizers.muon import Muon, muon
+from torchstone.engines.pytorch.optimizers.nadam import nadam
+from torchstone.engines.pytorch.optimizers.schedule_free import Averaged, schedule_free
+from torchstone.engines.pytorch.progress import Progress
+from torchstone.engines.pytorch.remarks import remarks_on
+from torchstone.engines.pytorch.strategies.single import single
+from torchstone.flows.plan import make_plan
+from torchstone.parts.schedules.warmup_stable_decay import warmup_stable_decay
+
+PARTS = {"lion": lambda g: lion(g, lr=3e-3), "lamb": lambda g: lamb(g, lr=3e-2), "nadam": nadam,
+         "muon": lambda g: muon(g, lr=1e-2), "schedule_free": lambda g: schedule_free(g, lr=3e-2)}
+
+
+def job_with(name: str, folder: Path | None = None):
+    """A toy job with this optimizer, focal loss and a warm-up, stable, decay rate."""
+    model = small_net()
+    groups, _ = parameter_groups(model, weight_decay=0.01)
+    if name == "muon":
+        groups = [{key: value for key, value in group.items() if key != "name"} for group in groups]
+    optimizer = PARTS[name](groups)
+    changes = {"average": Averaged(model, optimizer)} if name == "schedule_free" else {"average": None}
+    return toy_job(folder, model=model, optimizer=optimizer, loss=focal(), schedule=warmup_stable_decay(), **changes)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_run_that_is_cut_and_resumed_ends_with_the_same_weights(name: str, tmp_path: Path):
+    whole = job_with(name)
+    fit(whole, Progress())
+    cut = job_with(name, tmp_path / "cut")
+    progress = Progress()
+    fit(replace(cut, epochs=1), progress)
+    # the schedule's length is that of the whole run: measured against a run that was cut the same way
+    again, reference = job_with(name), job_with(name)
+    content = checkpoint.read(checkpoint.listed(tmp_path / "cut")[0])
+    where, notes = snapshot.restore(again, content)
+    assert notes == []
+    assert where.epoch == 1
+    fit(again, where)
+    middle = Progress()
+    fit(replace(reference, epochs=1), middle)
+    middle.status = "running"
+    fit(reference, middle)
+    for (label, one), other in zip(again.model.state_dict().items(), reference.model.state_dict().values(), strict=True):
+        assert torch.equal(one, other), label
+    assert whole.validation is not None
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_toy_is_learnt(name: str):
+    progress = fit(replace(job_with(name), epochs=6), Progress())
+    assert progress.best is not None
+    assert progress.best["metrics"]["accuracy"] >= 0.8
+
+
+def test_what_is_judged_after_schedule_free_is_the_averaged_weights():
+    job = job_with("schedule_free")
+    fit(job, Progress())
+    live = {name: value.clone() for name, value in job.model.state_dict().items()}
+    judged = job.average.state()
+    assert not torch.equal(live["0.weight"], judged["0.weight"])
+    job.optimizer.eval()
+    assert torch.equal(job.model.state_dict()["0.weight"], judged["0.weight"])
+
+
+class TwoViews(torch.nn.Module):
+    """Embeddings of two noisy views of each example."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = torch.nn.Linear(8, 4)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        views = [self.net(inputs + 0.1 * torch.randn_like(inputs)) for _ in range(2)]
+        return torch.stack(views, dim=1)
+
+
+def test_a_learnt_temperature_is_trained_by_the_loop_and_is_in_its_checkpoints(tmp_path: Path):
+    torch.manual_seed(0)
+    loss = info_nce(is_learnt=True)
+    model = losses.with_weights_of(loss, TwoViews())
+    job = toy_job(tmp_path / "c", model=model, loss=loss, average=None, validation=None)
+    fit(job, Progress())
+    kept = checkpoint.read(checkpoint.listed(tmp_path / "c")[0]).tensors["model"]["loss_weights.log_scale"]
+    assert torch.equal(kept, loss.log_scale)
+    assert float(kept) != pytest.approx(-np.log(0.07), abs=1e-4)
+
+
+def test_a_batch_without_a_triplet_is_left_out_of_the_run():
+    source = blobs(num_classes=1)
+    rows = []
+    fit(toy_job(source=source, loss=triplet(), average=None, validation=None),
+        Progress(), [lambda event: rows.append(event.values) if event.kind == "step" else None])
+    assert {row["skipped"] for row in rows} == {"no target counts"}
+
+
+def setting_of(folder: Path, *settings: str) -> Setting:
+    """What a job is assembled from, for sixty rows of three numbers, with these settings over the plan."""
+    rng = np.random.default_rng(0)
+    with (folder / "t.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["a", "b", "c", "label"], *([*rng.normal(size=3), f"k{i % 3}"] for i in range(60))])
+    planned = make_plan(recipe_for(str(folder / "t.csv"), settings), project=folder)
+    setting = Setting(planned.plan, planned.dataset, planned.task, {}, None)
+    return replace(setting, encoding=fit_encoding(setting))
+
+
+def assembled(folder: Path, *settings: str):
+    return assemble(setting_of(folder, *settings), single(torch.device("cpu")))
+
+
+def test_a_recipe_names_the_parts_and_sets_rates_by_name_and_by_layer(tmp_path: Path):
+    job = assembled(
+        tmp_path, "loss=focal", "loss.gamma=1.5", "optimizer=lion", "optimizer.lr=1e-3", "schedule=step",
+        "schedule.milestones=[0.5, 0.9]", "parameters.layer_decay=0.5",
+        "parameters.groups=[{match: bias, weight_decay: 0.25}]", "train.epochs=2",
+    )  # fmt: skip
+    assert type(job.optimizer).__name__ == "Lion"
+    assert min(job.base_rates) < 1e-3 == max(job.base_rates)
+    assert 0.25 in {group["weight_decay"] for group in job.optimizer.param_groups}
+    assert job.schedule(99, 100) == pytest.approx(0.01)
+    assert "shares of the learning rate" in remarks_on(job)[0]
+    assert fit(job, Progress()).status == "finished"
+
+
+def test_muon_by_recipe_takes_hidden_matrices_only(tmp_path: Path):
+    job = assembled(tmp_path, "optimizer=muon", "train.epochs=1")
+    assert isinstance(job.optimizer, Muon)
+    assert [type(part).__name__ for part in job.optimizer.parts] == ["Muon", "AdamW"]
+    assert fit(job, Progress()).status == "finished"
+
+
+@pytest.mark.parametrize(("settings", "said"), [
+    (("loss=triplet", "train.accumulate=2"), "another loss"),
+    (("optimizer=schedule_free", "averaging=ema"), "average them twice"),
+    (("parameters.groups=[{match: nowhere, lr_scale: 0.1}]",), "in no parameter's name"),
+])
+def test_what_would_be_wrong_is_refused_before_the_first_step(tmp_path: Path, settings, said):
+    with pytest.raises(StoneError, match=said):
+        assembled(tmp_path, *settings)
