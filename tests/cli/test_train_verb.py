@@ -60,3 +60,9 @@ def test_torchrun_hands_on_every_option_in_at_least_one_spelling(
             return False
 
     assert any(is_handed_on(spelling) for spelling in option.opts if spelling.startswith("--"))
+
+
+def test_the_metric_that_chose_the_best_stands_in_front():
+    scores = {"mae": 40.0, "rmse": 50.0, "loss": 0.5}
+    assert list(train.chosen_first(scores, "rmse")) == ["rmse", "mae", "loss"]
+    assert list(train.chosen_first(scores, None)) == list(scores)

@@ -13,7 +13,7 @@ import pytest
 from torchstone.core.errors import StoneError
 from torchstone.core.run import Run, runs_folder
 from torchstone.flows.run_lock import locked
-from torchstone.flows.train import check_name, new_name
+from torchstone.flows.train import check_name, common_name, new_name
 
 HOLD = """
 import sys, time
@@ -97,3 +97,29 @@ def test_two_that_start_in_one_second_get_two_names(tmp_path: Path) -> None:
     names = [new_name(tmp_path) for _ in range(3)]
     assert len(set(names)) == 3
     assert all((runs_folder(tmp_path) / name).is_dir() for name in names)
+
+
+@pytest.mark.parametrize(
+    ("environment", "name"),
+    [
+        ({}, None),
+        ({"WORLD_SIZE": "1", "TORCHELASTIC_RUN_ID": "abcdefghij"}, None),
+        ({"WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "abcdefghij"}, "ranks-abcdefgh"),
+        ({"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"}, f"ranks-{os.getppid()}"),
+    ],
+)
+def test_ranks_know_a_name_without_asking_each_other(
+    environment: dict[str, str], name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"):
+        monkeypatch.delenv(key, raising=False)
+    for key, value in environment.items():
+        monkeypatch.setenv(key, value)
+    assert common_name() == name
+
+
+def test_ranks_on_several_machines_want_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key, value in {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"}.items():
+        monkeypatch.setenv(key, value)
+    with pytest.raises(StoneError, match="agree on the run's name"):
+        common_name()

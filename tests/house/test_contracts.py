@@ -55,6 +55,7 @@ def test_only_the_store_writes() -> None:
         "engines/pytorch/sources/picture_cache.py": "a cache of bytes keyed by content",
         "flows/predictions.py": "arrays, through store.write_bytes",
         "flows/run_lock.py": "a lock, which has no content",
+        "engines/pytorch/finders/memory_use.py": "a switch of the system, no file",
         "engines/pytorch/drive.py": "cuts the trace back to its checkpoint",
     }  # fmt: skip
     found = []

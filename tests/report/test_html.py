@@ -119,7 +119,7 @@ def test_plan_findings_notes_and_environment_are_there(page):
     for finding in FINDINGS:
         assert finding.code in page
         assert finding.what in page
-    for text in ("optimizer.lr", "0.05", "He et al. 2015", "changes if", "precision fp16", "packages.torch"):
+    for text in ("optimizer.lr", "0.05", "He et al. 2015", "changes with", "precision fp16", "packages.torch"):
         assert text in page
     assert page.index("RUN203") < page.index("DAT201") < page.index("PLN104")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +127,11 @@ def baseline_line(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> str:
     return f"{names[0]} " + " · ".join(f"{n} {v:.4g}" for n, v in shown if v is not None) if shown else ""
 
 
+def chosen_first(metrics: Mapping[str, float | None], metric: str | None) -> dict[str, float | None]:
+    """Metrics by name, the one that chose the best checkpoint in front."""
+    return dict(sorted(metrics.items(), key=lambda item: item[0] != metric))
+
+
 def tell(result: TrainResult, *, is_json: bool, notes: Sequence[str] = ()) -> None:
     """Prints how a run ended and what one does next."""
     name, folder = (result.run.name, str(result.run.folder)) if result.run else (None, None)
@@ -139,10 +144,11 @@ def tell(result: TrainResult, *, is_json: bool, notes: Sequence[str] = ()) -> No
         click.echo("blocked     nothing was trained: mend the findings of severity error above")
         return
     best = result.result.get("best")
-    if best and (simple := baseline_line(result.result.get("baselines", []), list(best["metrics"]))):
-        click.echo(f"baselines   {simple}")
     if best:
-        metrics = " · ".join(f"{key} {value:.4g}" for key, value in best["metrics"].items() if value is not None)
+        scores = chosen_first(best["metrics"], result.result.get("metric"))
+        if simple := baseline_line(result.result.get("baselines", []), list(scores)):
+            click.echo(f"baselines   {simple}")
+        metrics = " · ".join(f"{key} {value:.4g}" for key, value in scores.items() if value is not None)
         click.echo(f"best        step {best['step']:,}: {metrics} on validation; test untouched")
     click.echo(f"run         {folder}")
     if result.status == "finished":

@@ -21,7 +21,8 @@ from torchstone.parts import intervals, metrics
 def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress | None = None) -> dict[str, Any]:
     """{"run", "split", "checkpoint", "n", "metrics": {name: {"value", "low", "high"}}, "looks"}.
 
-    looks: how often the split was scored so far. The bounds are those of a 95 % interval. Raises StoneError where data or checkpoint have changed.
+    looks: how often the split was scored so far. The bounds are those of a 95 % interval.
+    Raises StoneError where data or checkpoint have changed.
     """
     engine = importlib.import_module("torchstone.engines.pytorch.judgement")
     assemble = importlib.import_module("torchstone.engines.pytorch.assemble")

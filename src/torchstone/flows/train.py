@@ -49,12 +49,7 @@ def train(
     Under torchrun every rank calls it with the same `run_name`; after a restart of the ranks it resumes.
     Raises StoneError for unusable data, recipe or place.
     """
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    if world > 1 and run_name is None:
-        raise StoneError(
-            f"{world} ranks need to agree on the run's name: after a restart they find it by that",
-            fix="name it: torchrun … -m torchstone train DATA --run-name NAME",
-        )
+    run_name = run_name or common_name()
     check_name(run_name, project)
     if run_name is not None and is_restart() and Run(runs_folder(project) / run_name).plan.is_file():
         return resume(run_name, project=project, observers=observers)
@@ -68,6 +63,25 @@ def train(
             rows = baselines(planned.dataset, planned.task, seed=int(planned.plan["train.seed"]))
             write_json(run.baselines, {"baselines": rows})
         return _run(run, planned, observers, project=project, is_resumed=False)
+
+
+def common_name() -> str | None:
+    """A name that all ranks of a torchrun job know without asking each other, also after a restart; None for one rank.
+
+    It comes from the job's id, or from the process that started them. Raises StoneError where neither tells.
+    """
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    job = os.environ.get("TORCHELASTIC_RUN_ID", "none")
+    if world == 1:
+        return None
+    if job != "none":
+        return f"ranks-{job[:8]}"
+    if int(os.environ.get("LOCAL_WORLD_SIZE", "1")) == world:
+        return f"ranks-{os.getppid()}"
+    raise StoneError(
+        f"{world} ranks on several machines need to agree on the run's name: after a restart they find it by that",
+        fix="name it: torchrun … -m torchstone train DATA --run-name NAME",
+    )
 
 
 def resume(
@@ -128,6 +142,7 @@ def _run(
     """The engine's part, on every rank; rank 0 alone writes."""
     engine = importlib.import_module("torchstone.engines.pytorch.drive")
     result = engine.drive(run, setting_of(planned, project), observers, resume=is_resumed, notes=notes)
+    result = {"metric": planned.plan["metric"], **result}
     found = judge_run(run, planned) if is_first_rank() else []
     if run.baselines.is_file():
         result = {**result, **json.loads(run.baselines.read_text(encoding="utf-8"))}

@@ -107,6 +107,8 @@ def _update(data: ReportData) -> str:
 
     ratio = data.steps["update_ratio"]
     is_there = np.isfinite(ratio)
+    if is_there.sum() < 2:  # one sample is no curve
+        return ""
     sampled = curve("on sampled steps", data.steps["step"][is_there], ratio[is_there])
     return line_chart("Update-to-weight ratio", [sampled], is_log=bool((ratio[is_there] > 0).any()), write=number)
 

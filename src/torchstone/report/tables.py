@@ -65,7 +65,8 @@ def plan_table(rows: Sequence[Mapping[str, Any]]) -> str:
         source = f'<span class="muted small">{escape(str(row.get("source", "")))}</span>'
         value = f"<code>{escape(_value(row.get('value')))}</code>"
         badge = f'<span class="badge {kind}">{escape(origin)}</span>'
-        cells.append((f"<code>{escape(str(row['field']).replace('.options.', '.'))}</code>", value, badge, reason, source))
+        name = str(row["field"]).replace(".options.", ".")  # as a recipe says it
+        cells.append((f"<code>{escape(name)}</code>", value, badge, reason, source))
     return f'<div class="card">{table(("field", "value", "origin", "reason", "source"), cells, names=(0,))}</div>'
 
 

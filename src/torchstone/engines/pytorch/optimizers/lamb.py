@@ -75,7 +75,7 @@ class Lamb(torch.optim.Optimizer):
 
 
 def _move(weights: list[torch.Tensor], steps: list[torch.Tensor], lr: float) -> None:
-    lengths = zip(torch._foreach_norm(weights), torch._foreach_norm(steps), strict=True)
-    trusts = [torch.where((weight > 0) & (step > 0), weight / step, 1.0) for weight, step in lengths]
-    torch._foreach_mul_(steps, trusts)
+    weight, step = (torch.stack(torch._foreach_norm(values)) for values in (weights, steps))
+    trusts = torch.where((weight > 0) & (step > 0), weight / step, 1.0)
+    torch._foreach_mul_(steps, list(trusts.unbind()))
     torch._foreach_add_(weights, steps, alpha=-lr)
