@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchstone.core.task import Direction
+
 if TYPE_CHECKING:
     import numpy as np
     import torch
@@ -37,7 +39,7 @@ class Validation:
     target: np.ndarray
     metrics: dict[str, Callable[[np.ndarray, np.ndarray], float]]
     metric: str
-    direction: str
+    direction: Direction
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.scoring import Scores, agreed_weights, score
 from torchstone.engines.pytorch.step import Outcome, take_step
+from torchstone.parts.schedules.plateau import Plateau
 
 
 class Watch:
@@ -127,6 +128,9 @@ def judge(job: Job, progress: Progress, watch: Watch, result: Scores, seconds: f
     metrics["loss"] = result.loss
     record = {"step": progress.step, "epoch": progress.epoch, "metrics": metrics}
     is_best = progress.note_validation(validation.metric, validation.direction, record)
+    if isinstance(job.schedule, Plateau):
+        metric = metrics.get(validation.metric)
+        progress.schedule = job.schedule.update(progress.schedule, metric, validation.direction)
     train_loss = progress.loss_sum / progress.weight_sum if progress.weight_sum else None
     counts = {"train_loss": train_loss, "n": result.num, "of": result.expected, "is_best": is_best}
     speed = {"seconds": seconds, "examples_per_s": result.num / max(seconds, 1e-9)}

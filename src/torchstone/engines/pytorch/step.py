@@ -14,6 +14,7 @@ from torch import Tensor
 from torchstone.engines.pytorch.feed import Window
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
+from torchstone.parts.schedules.plateau import Plateau
 
 # Steps skipped in a row by the loss scaler before the run ends: from its first scale of 2^16 it is then at 2^-9,
 # so that no overflow is left that a smaller scale could cure.
@@ -45,7 +46,7 @@ class Outcome:
 def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Outcome:
     """Trains on one window: forward and backward per micro-batch, then at most one update of the weights."""
     started = time.perf_counter()
-    rates = set_rates(job, progress.step)
+    rates = set_rates(job, progress)
     job.optimizer.zero_grad(set_to_none=True)
     if job.buffers:
         torch._foreach_copy_(job.kept_buffers, job.buffers)
@@ -91,9 +92,12 @@ def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Ou
     return Outcome(row, problem)
 
 
-def set_rates(job: Job, step: int) -> list[float]:
-    """Writes the learning rate of optimizer step `step` into every group, and returns them."""
-    multiplier = job.schedule(step, job.total_steps)
+def set_rates(job: Job, progress: Progress) -> list[float]:
+    """Writes the learning rate of the next optimizer step into every group, and returns them."""
+    if isinstance(job.schedule, Plateau):
+        multiplier = job.schedule.at(progress.schedule, progress.step, job.total_steps)
+    else:
+        multiplier = job.schedule(progress.step, job.total_steps)
     rates = []
     for group, rate in zip(job.optimizer.param_groups, job.base_rates, strict=True):
         group["lr"] = rate * multiplier
