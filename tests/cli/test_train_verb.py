@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from torchstone.cli.train import command, interrupted, tell
+from torchstone.cli.train import chosen_first, command, interrupted, tell
 from torchstone.core.run import Run
 from torchstone.flows.train import TrainResult
 
@@ -64,5 +64,5 @@ def test_torchrun_hands_on_every_option_in_at_least_one_spelling(
 
 def test_the_metric_that_chose_the_best_stands_in_front():
     scores = {"mae": 40.0, "rmse": 50.0, "loss": 0.5}
-    assert list(train.chosen_first(scores, "rmse")) == ["rmse", "mae", "loss"]
-    assert list(train.chosen_first(scores, None)) == list(scores)
+    assert list(chosen_first(scores, "rmse")) == ["rmse", "mae", "loss"]
+    assert list(chosen_first(scores, None)) == list(scores)

@@ -45,10 +45,10 @@ class Trained:
 
 def call(data: Path, project: Path, settings: Iterable[str] = ()) -> Trained:
     """`torchstone train DATA --set …` in a process of its own, which must succeed."""
-    words = [word for setting in settings for word in ("--set", setting)]
+    # one thread: several wait for each other, and on a busy machine that burns CPU time which is not the program's
+    words = [word for setting in ("train.threads=1", *settings) for word in ("--set", setting)]
     line = [sys.executable, "-m", "torchstone", "train", str(data), "--project", str(project), "--run", "r", *words]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # threads that wait for work burn CPU time that is not the program's
     done = subprocess.run(line, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -15,11 +15,13 @@ from torchstone.core.errors import StoneError
 from torchstone.core.event import Stop
 from torchstone.core.recipe_file import recipe_for
 from torchstone.engines.pytorch import checkpoint, losses, snapshot
-from torchstone.engines.pytorch.assemble import Setting, assemble, fit_encoding
+from torchstone.engines.pytorch.assemble import Setting, _check_shares, assemble, fit_encoding
+from torchstone.engines.pytorch.feed import Feed
 from torchstone.engines.pytorch.groups import parameter_groups
 from torchstone.engines.pytorch.loop import fit
 from torchstone.engines.pytorch.losses.focal import focal
 from torchstone.engines.pytorch.losses.info_nce import info_nce
+from torchstone.engines.pytorch.losses.nt_xent import nt_xent
 from torchstone.engines.pytorch.losses.triplet import triplet
 from torchstone.engines.pytorch.optimizers.lamb import lamb
 from torchstone.engines.pytorch.optimizers.lion import lion
@@ -153,3 +155,16 @@ def test_muon_by_recipe_takes_hidden_matrices_only(tmp_path: Path):
 def test_what_would_be_wrong_is_refused_before_the_first_step(tmp_path: Path, settings, said):
     with pytest.raises(StoneError, match=said):
         assembled(tmp_path, *settings)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "world", "is_refused"), [(16, 2, False), (19, 2, True), (19, 1, False), (8, 5, True)]
+)
+def test_a_rank_may_not_be_left_without_examples_to_compare(tmp_path: Path, batch_size, world, is_refused):
+    plan = setting_of(tmp_path, "loss=nt_xent").plan
+    feed = Feed(blobs(60), np.arange(60), batch_size, seed=0, world=world)  # 19 leaves a rest of 3
+    if not is_refused:
+        return _check_shares(plan, nt_xent(), feed)
+    with pytest.raises(StoneError, match=f"for {world} processes"):
+        _check_shares(plan, nt_xent(), feed)
+    return _check_shares(plan, focal(), feed)

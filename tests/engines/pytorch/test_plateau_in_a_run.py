@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from conftest import toy_job
 
+from conftest import toy_job
 from torchstone.engines.pytorch import checkpoint, snapshot
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.loop import fit

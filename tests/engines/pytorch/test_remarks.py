@@ -41,10 +41,10 @@ def test_the_receipt_in_one_line_counts_every_parameter():
     model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2))
     _, receipt = parameter_groups(model, weight_decay=0.1)
     assert receipt_remark(receipt) == (
-        "weight decay acts on 20 of 34 parameters; not on: parameter of a norm layer 8, bias 6"
+        "weight decay acts on 20 of 34 parameters; not on: 8 (parameter of a norm layer), 6 (bias)"
     )
 
 
 def test_without_decay_the_line_says_why():
     _, receipt = parameter_groups(nn.Linear(3, 2, bias=False), weight_decay=0.0)
-    assert receipt_remark(receipt) == "weight decay acts on 0 of 6 parameters; not on: weight decay is 0 6"
+    assert receipt_remark(receipt) == "weight decay acts on 0 of 6 parameters; not on: 6 (weight decay is 0)"

@@ -57,7 +57,7 @@ def receipt_remark(receipt: Sequence[Mapping[str, Any]]) -> str:
         if not row["decays"]:
             others[str(row["reason"]).partition(" (")[0]] += row["num"]
     total = sum(row["num"] for row in receipt)
-    rest = ", ".join(f"{reason} {num:,}" for reason, num in others.most_common())
+    rest = ", ".join(f"{num:,} ({reason})" for reason, num in others.most_common())
     text = f"weight decay acts on {decayed:,} of {total:,} parameters" + (f"; not on: {rest}" if rest else "")
     slow: Counter[float] = Counter()
     for row in receipt:

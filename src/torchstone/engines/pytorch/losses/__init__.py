@@ -23,15 +23,21 @@ def full(logits: Tensor) -> Tensor:
     return logits if logits.element_size() >= 4 else logits.float()
 
 
+def like(target: Tensor, logits: Tensor) -> Tensor:
+    """The target in the type of the logits; `to` alone costs a microsecond even where there is nothing to do."""
+    return target if target.dtype == logits.dtype else target.to(logits.dtype)
+
+
 def paired(logits: Tensor, target: Tensor) -> Tensor:
     """The logits in the shape of `target`: equal, or with one last axis of length 1 that is dropped.
 
     Raises StoneError for every other pair of shapes. Subtracting [B, 1] and [B] would broadcast to [B, B] and train
     towards the mean without a word.
     """
-    if logits.shape == target.shape:
+    shape, wanted = logits.shape, target.shape
+    if shape == wanted:
         return logits
-    if logits.shape == (*target.shape, 1):
+    if shape[-1] == 1 and len(shape) == len(wanted) + 1 and shape[:-1] == wanted:
         return logits.squeeze(-1)
     raise StoneError(
         f"the model gives {tuple(logits.shape)}, the target has shape {tuple(target.shape)}; they must be equal",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torchstone.engines.pytorch.losses import Loss, full, paired
+from torchstone.engines.pytorch.losses import Loss, full, like, paired
 
 
 def binary_cross_entropy(*, label_smoothing: float = 0.0, pos_weight: Sequence[float] | None = None) -> Loss:
@@ -28,7 +28,7 @@ def binary_cross_entropy(*, label_smoothing: float = 0.0, pos_weight: Sequence[f
         logits = full(paired(logits, target))
         if positives is not None and (positives.device != logits.device or positives.dtype != logits.dtype):
             positives = positives.to(device=logits.device, dtype=logits.dtype)
-        wanted = target.to(logits.dtype)
+        wanted = like(target, logits)
         if label_smoothing:
             wanted = wanted * (1 - label_smoothing) + label_smoothing / 2
         total = functional.binary_cross_entropy_with_logits(logits, wanted, pos_weight=positives, reduction="sum")

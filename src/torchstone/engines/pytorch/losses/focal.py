@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, full, paired
+from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, full, like, paired
 
 
 def focal(*, gamma: float = 2.0, alpha: float | Sequence[float] | None = None) -> Loss:
@@ -40,7 +40,7 @@ def focal(*, gamma: float = 2.0, alpha: float | Sequence[float] | None = None) -
 
 
 def _of_labels(logits: Tensor, target: Tensor, gamma: float, alpha: object) -> Tensor:
-    wanted = target.to(logits.dtype)
+    wanted = like(target, logits)
     losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
     if gamma:
         # 1 - p_t for targets between 0 and 1 too: p + t - 2 p t

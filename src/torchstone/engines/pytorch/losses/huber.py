@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full, paired
+from torchstone.engines.pytorch.losses import Loss, full, like, paired
 
 
 def huber(*, delta: float = 1.0) -> Loss:
@@ -22,7 +22,7 @@ def huber(*, delta: float = 1.0) -> Loss:
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
         output = full(paired(logits, target))
-        total = functional.huber_loss(output, target.to(output.dtype), reduction="sum", delta=delta)
+        total = functional.huber_loss(output, like(target, output), reduction="sum", delta=delta)
         return total, float(target.numel())
 
     return loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from torchstone.engines.pytorch.losses import Loss, full, paired
+from torchstone.engines.pytorch.losses import Loss, full, like, paired
 
 
 def mae() -> Loss:
@@ -16,6 +16,6 @@ def mae() -> Loss:
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
         output = full(paired(logits, target))
-        return functional.l1_loss(output, target.to(output.dtype), reduction="sum"), float(target.numel())
+        return functional.l1_loss(output, like(target, output), reduction="sum"), float(target.numel())
 
     return loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from torchstone.engines.pytorch.losses import Loss, full, paired
+from torchstone.engines.pytorch.losses import Loss, full, like, paired
 
 
 def mse() -> Loss:
@@ -16,6 +16,6 @@ def mse() -> Loss:
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
         output = full(paired(logits, target))
-        return functional.mse_loss(output, target.to(output.dtype), reduction="sum"), float(target.numel())
+        return functional.mse_loss(output, like(target, output), reduction="sum"), float(target.numel())
 
     return loss

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full, paired
+from torchstone.engines.pytorch.losses import Loss, full, like, paired
 
 
 def smooth_l1(*, beta: float = 1.0) -> Loss:
@@ -22,7 +22,7 @@ def smooth_l1(*, beta: float = 1.0) -> Loss:
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
         output = full(paired(logits, target))
-        total = functional.smooth_l1_loss(output, target.to(output.dtype), reduction="sum", beta=beta)
+        total = functional.smooth_l1_loss(output, like(target, output), reduction="sum", beta=beta)
         return total, float(target.numel())
 
     return loss

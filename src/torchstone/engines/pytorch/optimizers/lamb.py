@@ -57,18 +57,19 @@ class Lamb(torch.optim.Optimizer):
             if not state:
                 state["step"] = torch.tensor(0.0)
                 state["mean"], state["square"] = torch.zeros_like(weight), torch.zeros_like(weight)
-            state["step"] += 1
-        means, squares = [state["mean"] for state in states], [state["square"] for state in states]
+        counts, means, squares = ([state[key] for state in states] for key in ("step", "mean", "square"))
+        torch._foreach_add_(counts, 1)
         keep, keep_square = group["betas"]
         torch._foreach_lerp_(means, gradients, 1 - keep)
         torch._foreach_mul_(squares, keep_square)
         torch._foreach_addcmul_(squares, gradients, gradients, 1 - keep_square)
-        counts = [float(state["step"]) for state in states]
+        # mean / bias over (root of square / its bias + eps), the biases taken together: one pass less over memory
+        biases = [1 - keep**count for count in torch.stack(counts).tolist()]
+        others = [(1 - keep_square**count) ** 0.5 for count in torch.stack(counts).tolist()]
         roots = torch._foreach_sqrt(squares)
-        torch._foreach_div_(roots, [(1 - keep_square**count) ** 0.5 for count in counts])
-        torch._foreach_add_(roots, group["eps"])
+        torch._foreach_mul_(roots, [bias / other for bias, other in zip(biases, others, strict=True)])
+        torch._foreach_add_(roots, [group["eps"] * bias for bias in biases])
         steps = torch._foreach_div(means, roots)
-        torch._foreach_div_(steps, [1 - keep**count for count in counts])
         if group["weight_decay"]:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
         return list(steps)
@@ -77,5 +78,5 @@ class Lamb(torch.optim.Optimizer):
 def _move(weights: list[torch.Tensor], steps: list[torch.Tensor], lr: float) -> None:
     weight, step = (torch.stack(torch._foreach_norm(values)) for values in (weights, steps))
     trusts = torch.where((weight > 0) & (step > 0), weight / step, 1.0)
-    torch._foreach_mul_(steps, list(trusts.unbind()))
-    torch._foreach_add_(weights, steps, alpha=-lr)
+    torch._foreach_mul_(steps, list((trusts * -lr).unbind()))
+    torch._foreach_add_(weights, steps)

@@ -31,8 +31,9 @@ def schedule_free(
     """Steps of another optimizer at z, gradients at y between z and the average x of all z (Defazio et al. 2024).
 
     While training the weights are y = (1 - beta) z + beta x; `eval()` puts x into them, which is what one judges and
-    keeps, `train()` puts y back (the loop takes x from `Averaged` instead). A z counts in the average by its squared rate, so that a warm-up counts little.
-    Use it with the schedule `constant` and a warm-up. BatchNorm's statistics belong to y: measure them anew at x.
+    keeps, `train()` puts y back (the loop takes x from `Averaged` instead). A z counts in the average by its squared
+    rate, so that a warm-up counts little. Use it with the schedule `constant` and a warm-up. BatchNorm's statistics
+    belong to y: measure them anew at x.
 
     base: the optimizer at z, its momentum off; weight_decay acts at z. base_options: its options beside lr and
     weight_decay. beta: 0 to below 1; 0.9 is the paper's. lr: None for the base's own; the paper finds a larger one
