@@ -44,7 +44,7 @@ def test_right_options_are_no_mistake(folder: str) -> None:
 
 
 def test_an_unknown_part_and_an_unknown_option_come_with_the_nearest_name(folder: str) -> None:
-    assert told(folder, name="tied") == ["schedule: no waters part is called 'tied'\n  fix: did you mean 'tide'?"]
+    assert told(folder, name="tied") == ["schedule: no water is called 'tied'\n  fix: did you mean 'tide'?"]
     (only,) = told(folder, name="tide", rice=0.1)
     assert only.startswith("schedule.rice: tide has no option 'rice'; its options: rise, beats, mode\n")
     assert only.endswith("did you mean 'rise'?")

@@ -14,6 +14,10 @@ from typing import Any
 from torchstone.core.errors import StoneError
 
 
+# What one part of a folder is called, where it is not the folder's name without its s.
+_ONE_OF = {"losses": "loss", "mixes": "mix", "strategies": "strategy", "transforms": "augmentation"}
+
+
 @dataclass(frozen=True)
 class Option:
     """One keyword-only option of a part: its annotation and default (`...` where it must be given)."""
@@ -41,8 +45,9 @@ def find(folder: str, name: str) -> Any:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         kind = folder.rsplit(".", 1)[-1]
+        kind = _ONE_OF.get(kind, kind.removesuffix("s"))
         raise StoneError(
-            f"no {kind} part is called '{name}'",
+            f"no {kind} is called '{name}'",
             fix=f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}",
         )
     return getattr(importlib.import_module(f"{folder}.{name}"), name)

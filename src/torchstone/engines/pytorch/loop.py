@@ -55,6 +55,7 @@ def fit(job: Job, progress: Progress, observers: Sequence[Observer] = ()) -> Pro
     """
     watch = Watch(observers)
     to_train_mode(job.model, job.frozen)
+    progress.reason = None
     # a run that was killed after its last checkpoint, or is finished, has nothing left to do
     progress.status = "finished" if is_patience_over(job, progress) else "running"
     while progress.epoch < job.epochs and progress.status == "running":
