@@ -87,7 +87,8 @@ def test_few_names_stand_at_the_top() -> None:
 def test_nothing_unpickles_or_runs_what_it_reads() -> None:
     """torch.load may read pretrained weights of others, by its restricted reader that runs no code; nothing else."""
     calls = (
-        "pickle.load", "import pickle", "import joblib", "= eval(", " exec(", "(eval(", "allow_pickle=True", "yaml.load("
+        "pickle.load", "import pickle", "import joblib", "= eval(", " exec(", "(eval(", "allow_pickle=True",
+        "yaml.load(",
     )  # fmt: skip
     found = []
     for path in FILES:

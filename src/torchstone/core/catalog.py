@@ -13,7 +13,6 @@ from typing import Any
 
 from torchstone.core.errors import StoneError
 
-
 # What one part of a folder is called, where it is not the folder's name without its s.
 _ONE_OF = {"losses": "loss", "mixes": "mix", "strategies": "strategy", "transforms": "augmentation"}
 

@@ -27,6 +27,7 @@ from torchstone.engines.pytorch.optimizers.lamb import lamb
 from torchstone.engines.pytorch.optimizers.lion import lion
 from torchstone.engines.pytorch.optimizers.muon import Muon, muon
 from torchstone.engines.pytorch.optimizers.nadam import nadam
+from torchstone.engines.pytorch.optimizers.sam import sam
 from torchstone.engines.pytorch.optimizers.schedule_free import Averaged, schedule_free
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.remarks import remarks_on
@@ -35,7 +36,8 @@ from torchstone.flows.plan import make_plan
 from torchstone.parts.schedules.warmup_stable_decay import warmup_stable_decay
 
 PARTS = {"lion": lambda g: lion(g, lr=3e-3), "lamb": lambda g: lamb(g, lr=3e-2), "nadam": nadam,
-         "muon": lambda g: muon(g, lr=3e-2), "schedule_free": lambda g: schedule_free(g, lr=3e-2)}
+         "muon": lambda g: muon(g, lr=3e-2), "schedule_free": lambda g: schedule_free(g, lr=3e-2),
+         "sam": lambda g: sam(g, base="adamw", lr=1e-2)}
 
 
 def job_with(name: str, folder: Path | None = None):
@@ -69,6 +71,45 @@ def test_the_toy_is_learnt(name: str):
     progress = fit(replace(job_with(name), epochs=6), Progress())
     assert progress.best is not None
     assert progress.best["metrics"]["accuracy"] >= 0.8
+
+
+def test_sam_in_the_loop_is_sam_by_hand_and_batchnorm_sees_each_example_once():
+    """Foret et al. 2021, algorithm 1, with the gradient of the mean loss of each window."""
+    job = toy_job(model=small_net(dropout=0.0), average=None, validation=None, epochs=1, clip_norm=0.0, accumulate=1)
+    groups = [{"params": list(job.model.parameters())}]
+    optimizer = sam(groups, base="sgd", lr=0.1, rho=0.1, base_options={"momentum": 0.0, "nesterov": False})
+    job = replace(job, optimizer=optimizer, base_rates=[0.1], schedule=lambda step, total: 1.0)
+    reference = small_net(dropout=0.0)
+    weights = list(reference.parameters())
+    for window in job.feed.epoch(0):
+        batch = window.batches[0]
+        plain = torch.autograd.grad(torch.nn.functional.cross_entropy(reference(*batch.inputs), batch.target), weights)
+        statistics = [buffer.clone() for buffer in reference.buffers()]
+        norm = torch.sqrt(sum(g.square().sum() for g in plain))
+        start = [w.detach().clone() for w in weights]
+        with torch.no_grad():
+            for w, g in zip(weights, plain, strict=True):
+                w.add_(g * 0.1 / (norm + 1e-12))
+        uphill = torch.autograd.grad(torch.nn.functional.cross_entropy(reference(*batch.inputs), batch.target), weights)
+        with torch.no_grad():
+            for w, s, g in zip(weights, start, uphill, strict=True):
+                w.copy_(s - 0.1 * g)
+            for buffer, value in zip(reference.buffers(), statistics, strict=True):
+                buffer.copy_(value)
+    fit(job, Progress())
+    for (label, one), other in zip(job.model.state_dict().items(), reference.state_dict().values(), strict=True):
+        assert torch.allclose(one, other, atol=1e-5), label
+
+
+def test_sam_with_fp16_is_refused(tmp_path: Path):
+    with open(tmp_path / "points.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["a", "b", "label"], *([i, i * 7 % 5, "yn"[i % 2]] for i in range(60))])
+    recipe = recipe_for(str(tmp_path / "points.csv"), overrides=["optimizer=sam", "train.precision=fp16"])
+    planned = make_plan(recipe, project=tmp_path)
+    setting = Setting(planned.plan, planned.dataset, planned.task, {}, None)
+    setting = replace(setting, encoding=fit_encoding(setting))
+    with pytest.raises(StoneError, match="loss scaler"):
+        assemble(setting, single(torch.device("cpu")))
 
 
 def test_what_is_judged_after_schedule_free_is_the_averaged_weights():

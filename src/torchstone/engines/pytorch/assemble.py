@@ -192,6 +192,9 @@ def _optimizer(plan: Plan, model: nn.Module) -> tuple[torch.optim.Optimizer, lis
     if plan["optimizer.name"] == "muon" and not any(group["name"].startswith("hidden") for group in parameters):
         raise StoneError("muon is for hidden weights with two axes; this model has none", where="optimizer",
                          fix="use adamw, which muon would be here")
+    if plan["optimizer.name"] == "sam" and plan["train.precision"] == "fp16":
+        raise StoneError("sam takes two gradients a step, of which a loss scaler can judge one only", where="optimizer",
+                         fix="set train.precision to bf16 or fp32")
     optimizer: torch.optim.Optimizer = catalog.find(f"{ROOM}.optimizers", plan["optimizer.name"])(parameters, **options)
     return optimizer, groups.scaled_rates(optimizer)
 

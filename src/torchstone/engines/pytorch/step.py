@@ -13,7 +13,9 @@ from torch import Tensor
 
 from torchstone.engines.pytorch.feed import Window
 from torchstone.engines.pytorch.job import Job
+from torchstone.engines.pytorch.optimizers.sam import Sam
 from torchstone.engines.pytorch.progress import Progress
+from torchstone.engines.pytorch.uphill import take_uphill_gradients
 from torchstone.parts.schedules.plateau import Plateau
 
 # Steps skipped in a row by the loss scaler before the run ends: from its first scale of 2^16 it is then at 2^-9,
@@ -80,16 +82,37 @@ def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Ou
             torch._foreach_copy_(job.buffers, job.kept_buffers)
         problem = judge_overflow(job, window, progress, row)
     else:
-        progress.overflows = 0
-        row["clipped_norm"] = scale_gradients(job, factor, norm)
-        if job.clipping is not None:
-            job.clipping(job.parameters)
-            row["clipped_norm"] = float(gradient_norm(job))
-        row["update_ratio"] = update(job, progress)
+        problem = finish_step(job, window, progress, row, factor)
         progress.loss_sum += loss_sum
         progress.weight_sum += weight
     row["step_ms"] = (time.perf_counter() - started) * 1e3
     return Outcome(row, problem)
+
+
+def finish_step(
+    job: Job, window: Window, progress: Progress, row: dict[str, Any], factor: float
+) -> NonFinite | None:
+    """Division, clipping and the update, with finite gradients; SAM takes its second gradients here."""
+    progress.overflows = 0
+    row["clipped_norm"] = scale_gradients(job, factor, row["grad_norm"])
+    if isinstance(job.optimizer, Sam):
+        norm = take_uphill_gradients(job.optimizer, job.model, lambda: gradients_again(job, window, factor))
+        if not math.isfinite(norm):
+            row["skipped"] = "non-finite gradient"
+            return NonFinite("gradient", norm, find_culprits(job, window))
+    if job.clipping is not None:
+        job.clipping(job.parameters)
+        row["clipped_norm"] = float(gradient_norm(job))
+    row["update_ratio"] = update(job, progress)
+    return None
+
+
+def gradients_again(job: Job, window: Window, factor: float) -> float:
+    """The window's gradients at the weights as they are now, divided and clipped; returns their norm before that."""
+    accumulate_gradients(job, window)
+    (norm,) = on_host(gradient_norm(job))
+    scale_gradients(job, factor, norm * factor)
+    return norm * factor
 
 
 def set_rates(job: Job, progress: Progress) -> list[float]:
@@ -163,7 +186,9 @@ def update(job: Job, progress: Progress) -> float | None:
     is_sampled = progress.step % job.sample_every == 0
     before = [thinned(p).clone() for p in parameters] if is_sampled else []
     scaler = job.precision.scaler
-    if scaler is None:
+    if isinstance(job.optimizer, Sam):
+        job.optimizer.second_step()
+    elif scaler is None:
         job.optimizer.step()
     else:
         scaler.step(job.optimizer)
