@@ -44,6 +44,15 @@ def fitted(planned: Planned, project: Path, limit: str | None, begun: float) -> 
     return planned, [TimeLimit(deadline, validation_s)]
 
 
+def limits(limit: str | None, begun: float) -> list[Observer]:
+    """The observer that ends a resumed run when its time is over; nothing is measured, its epochs stand."""
+    if limit is None:
+        return []
+    from torchstone.flows.time_limit import TimeLimit, seconds_of
+
+    return [TimeLimit(begun + seconds_of(limit), validation_s=0.0)]
+
+
 def measured(planned: Planned, project: Path, given: dict[str, Any]) -> Planned:
     """The plan with what was asked for measured; prints it for a person, and leaves the picture in .torchstone."""
     if not (given["find_lr"] or given["find_batch"]):

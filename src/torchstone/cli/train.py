@@ -84,8 +84,12 @@ def go_on(
         other = f"--run {run_name}" if run_name is not None else path
         fix = f"torchstone train --resume {name}"
         raise StoneError(f"--resume {name} goes on with that run's own data; {other} has no place in it", fix=fix)
+    if given["find_lr"] or given["find_batch"]:
+        fix = f"torchstone train --resume {name}"
+        raise StoneError("a run that is resumed keeps its rate and its batch: there is nothing to find", fix=fix)
     from torchstone.flows.train import resume
 
+    observers = [*observers, *measure.limits(given["limit"], time.monotonic())]
     home = given["project"] or (Path(path).absolute().parent if path else Path.cwd())
     return resume(name, project=home, overrides=options.overrides(given), observers=observers)
 
