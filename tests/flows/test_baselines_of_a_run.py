@@ -52,6 +52,17 @@ def test_texts_get_naive_bayes(tmp_path: Path) -> None:
     assert found["prior"]["accuracy"] < 0.7
 
 
+def test_colour_counts_in_thumbnails(tmp_path: Path) -> None:
+    from PIL import Image
+
+    for name, colour in (("red", (200, 10, 10)), ("green", (10, 200, 10))):
+        (tmp_path / "colours" / name).mkdir(parents=True)
+        for place in range(30):
+            shade = tuple(value + place for value in colour)
+            Image.new("RGB", (20, 20), shade).save(tmp_path / "colours" / name / f"{place}.png")
+    assert of(tmp_path / "colours")["nearest"]["accuracy"] == 1.0
+
+
 def test_pictures_get_their_nearest_neighbours(tmp_path: Path) -> None:
     from PIL import Image
 

@@ -124,3 +124,11 @@ def test_only_the_metric_that_chooses_and_the_loss_are_shown_per_epoch() -> None
     see(Event("start", 0, {"metric": "macro_f1"}))
     see(Event("validation", 3, {**VALIDATION, "metrics": {"accuracy": 0.9, "macro_f1": 0.8, "loss": 0.1}}))
     assert "val macro_f1 0.8 · val loss 0.1 (9" in out.getvalue()
+
+
+def test_many_epochs_do_not_run_into_the_loss() -> None:
+    out = io.StringIO()
+    see = progress_observer(out=out, clock=Clock())
+    see(Event("start", 0, {"total_steps": 1000, "epochs": 3000}))
+    see(Event("validation", 10, {**VALIDATION, "epoch": 627}))
+    assert out.getvalue().startswith("epoch 628/3000 loss 0.4 ")

@@ -43,9 +43,10 @@ def lines(result: dict[str, Any]) -> list[str]:
         rows.append(f"{'looks':<12}{result['looks']}: a test set that decides between runs is a validation set")
     if result.get("checkpoint") == "last":
         rows.append(f"{'weights':<12}the last: no epoch was validated, so that none is the best")
+    width = max([20, *(len(name) + 2 for name in result["metrics"])])
     for name, metric in result["metrics"].items():
         low, high = metric.get("low"), metric.get("high")
         interval = f"  [{low:.4g}, {high:.4g}]" if low is not None and high is not None else ""
         value = "undefined" if metric["value"] is None else f"{metric['value']:.4g}"
-        rows.append(f"{name:<20}{value}{interval}")
+        rows.append(f"{name:<{width}}{value}{interval}")
     return rows

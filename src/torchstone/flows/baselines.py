@@ -89,16 +89,16 @@ def _texts(dataset: Dataset) -> list[str]:
 
 
 def _thumbnails(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
-    """Grey thumbnails, float32 [M, 256], each with mean 0: brightness is no class."""
+    """Thumbnails in colour, float32 [M, 768], each with mean 0: brightness is no class."""
     import numpy as np
     from PIL import Image
 
     column = next(name for name, kind in dataset.kinds.items() if kind == "image")
-    pixels = np.zeros((len(rows), THUMBNAIL * THUMBNAIL), dtype=np.float32)
+    pixels = np.zeros((len(rows), THUMBNAIL * THUMBNAIL * 3), dtype=np.float32)
     for place, path in enumerate(dataset.inputs[column][rows]):
         with Image.open(path) as picture:
-            picture.draft("L", (THUMBNAIL, THUMBNAIL))
-            small = picture.convert("L").resize((THUMBNAIL, THUMBNAIL), Image.Resampling.BOX)
+            picture.draft("RGB", (THUMBNAIL, THUMBNAIL))
+            small = picture.convert("RGB").resize((THUMBNAIL, THUMBNAIL), Image.Resampling.BOX)
             pixels[place] = np.asarray(small, dtype=np.float32).reshape(-1)
     pixels -= pixels.mean(axis=1, keepdims=True)
     return pixels

@@ -111,14 +111,14 @@ def _pictures(
             )
         if base is not None and (kind == "picture" or _look_like_pictures(sample) or is_asked):
             reason = f"its cells are paths to pictures, found below {base.name or base}"
-            choice = Choice("data.image", name, "derived", reason, _RULE, "--text, --features")
+            choice = Choice("data.image", name, "derived", reason, _RULE, "--features NAME")
             return Chosen("image", [name], choice, base)
         if base is None and _look_like_pictures(sample):
             tried = ", ".join(str(base) for base in bases[:5])
             raise StoneError(
                 f"column '{name}' names pictures, but there is no file '{sample[0]}'; looked below {tried}",
                 where=where,
-                fix="give paths from the folder of the table, or name the inputs with --text or --features",
+                fix="give paths from the folder of the table, or name the inputs with --features",
             )
     return None
 
@@ -190,4 +190,4 @@ def _text(names: Sequence[str], cells: Mapping[str, Sequence[Cell]]) -> Chosen:
     unused = [name for name in cells if name != names[0]]
     reason = f"written text, {_mean_words(cells[names[0]]):.1f} words on average"
     reason += f"; not used: {', '.join(unused[:20])}" if unused else ""
-    return Chosen("text", [names[0]], Choice("data.text", names[0], "derived", reason, _RULE, "--text, --features"))
+    return Chosen("text", [names[0]], Choice("data.text", names[0], "derived", reason, _RULE, "--features NAME"))

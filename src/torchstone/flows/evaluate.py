@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +21,7 @@ def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress
     """{"run", "split", "checkpoint", "n", "metrics": {name: {"value", "low", "high"}}, "looks"}.
 
     looks: how often the split was scored so far. The bounds are those of a 95 % interval.
-    Raises StoneError where data or checkpoint have changed.
+    Raises StoneError where data or checkpoint have changed, or a file of the run is missing or damaged.
     """
     engine = importlib.import_module("torchstone.engines.pytorch.judgement")
     assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
@@ -31,7 +30,7 @@ def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress
     dataset = look(recipe.data, task=recipe.task, seed=seed, progress=progress, rules=recipe.rules).dataset
     run_files.check_same_data(run, dataset)
     task = task_of(dataset)
-    encoding = json.loads(run.encoding.with_suffix(".json").read_text(encoding="utf-8"))
+    encoding = run_files.read_document(run, run.encoding.with_suffix(".json"))
     setting = assemble.Setting(plan, dataset, task, encoding, project / ".torchstone" / "cache")
     result = engine.judge_split(run, setting, cast(Split, split))
     target = dataset.target[result.rows]

@@ -85,5 +85,5 @@ def _task(examples: Examples, wanted: Task | None) -> tuple[Task, Choice]:
         found = find_task(name)
         if (found.modality, found.target) == (examples.modality, examples.target.kind):
             reason = f"{len(examples):,} {_WORDS[found.modality]}; {examples.target.reason}"
-            return found, Choice("task", found.name, "derived", reason, "rule of the reader", "--task")
+            return found, Choice("task", found.name, "derived", reason, "rule of the reader", "--set task=NAME")
     raise StoneError(f"no task learns a {examples.target.kind} target from {_WORDS[examples.modality]}")

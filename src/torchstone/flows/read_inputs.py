@@ -35,7 +35,7 @@ def read_inputs(
         raise StoneError(
             f"no column is left to learn from ({reasons})",
             where=where[0].rpartition(":")[0],
-            fix="name the inputs yourself: --text NAME, or --features NAME,NAME",
+            fix="name the inputs yourself: --features NAME,NAME",
         )
     for name, column in columns.items():
         if column.infinite:

@@ -51,6 +51,17 @@ def check_new(run: Run) -> None:
         )  # fmt: skip
 
 
+def give_back(run: Run) -> None:
+    """Makes the folder of a run that never began a free name again: a mistake that shows late must not hold it.
+
+    Nothing happens where an event was written or a checkpoint begun.
+    """
+    has_events = run.trace.is_file() and run.trace.stat().st_size > 0
+    if not has_events and not run.checkpoints.exists():
+        run.encoding.with_suffix(".json").unlink(missing_ok=True)  # first: a new plan must not find the old one
+        run.plan.unlink(missing_ok=True)
+
+
 def write_plan(run: Run, plan: Plan) -> None:
     """plan.yaml: one entry per field with value, origin, reason and source."""
     import yaml
@@ -60,10 +71,31 @@ def write_plan(run: Run, plan: Plan) -> None:
 
 
 def read_plan(run: Run) -> Plan:
-    """The plan of a run."""
+    """The plan of a run; raises StoneError where it cannot be read."""
     import yaml
 
-    return Plan.from_rows(yaml.safe_load(run.plan.read_text(encoding="utf-8"))["choices"])
+    try:
+        return Plan.from_rows(yaml.safe_load(run.plan.read_text(encoding="utf-8"))["choices"])
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+        raise _damaged(run, run.plan, error) from error
+
+
+def read_document(run: Run, path: Path, *needed: str) -> dict[str, Any]:
+    """A JSON object among the files of a run; raises StoneError where it is missing, damaged, or lacks a needed key."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _damaged(run, path, error) from error
+    if not isinstance(document, dict) or not document or not document.keys() >= set(needed):
+        raise _damaged(run, path, f"expected an object with {', '.join(needed) or 'content'}")
+    return document
+
+
+def _damaged(run: Run, path: Path, reason: object) -> StoneError:
+    kind = f"{type(reason).__name__}: " if isinstance(reason, Exception) else ""
+    fix = "bring the file back from a copy, or start a new run"
+    what = f"run {run.name} is damaged: {path.name} cannot be read: {kind}{reason}"
+    return StoneError(what, where=str(path), fix=fix)
 
 
 def data_card(dataset: Dataset) -> dict[str, Any]:
@@ -130,7 +162,7 @@ def stored_recipe(run: Run) -> Recipe:
 
 def check_same_data(run: Run, dataset: Dataset) -> None:
     """Raises StoneError where the data is not, byte for byte, what the run was started with."""
-    expected = json.loads(run.data.read_text(encoding="utf-8"))["digest"]
+    expected = str(read_document(run, run.data, "digest")["digest"])
     if expected != dataset.digest:
         raise StoneError(
             f"the data has changed since run {run.name} was started: digest {dataset.digest[:12]}…, then "

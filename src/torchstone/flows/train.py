@@ -62,7 +62,12 @@ def train(
             run_files.create(run, planned)
             rows = baselines(planned.dataset, planned.task, seed=int(planned.plan["train.seed"]))
             write_json(run.baselines, {"baselines": rows})
-        return _run(run, planned, observers, project=project, is_resumed=False)
+        try:
+            return _run(run, planned, observers, project=project, is_resumed=False)
+        except StoneError:
+            if os.environ.get("WORLD_SIZE", "1") == "1":  # other ranks may read the plan
+                run_files.give_back(run)
+            raise
 
 
 def common_name() -> str | None:

@@ -96,7 +96,7 @@ class _Progress:
     def epoch(self, values: Any) -> str:
         of = f"/{self.epochs}" if self.epochs else ""
         epoch = values.get("epoch")
-        return " " * 12 if epoch is None else f"epoch {int(epoch) + 1}{of}".ljust(12)
+        return " " * 12 if epoch is None else f"epoch {int(epoch) + 1}{of} ".ljust(12)
 
     def rates(self, now: float) -> str:
         seconds = max(now - self.lap, 1e-9)

@@ -29,7 +29,7 @@ BASELINES = {
     "prior": "the same answer for every example: the frequency of the classes, or the median",
     "ridge": "least squares on the columns",
     "naive_bayes": "words and pairs of words counted per class",
-    "nearest": "the 5 most similar thumbnails of 16 x 16 grey pixels",
+    "nearest": "the 5 most similar thumbnails of 16 x 16 pixels",
 }
 
 

@@ -112,6 +112,17 @@ def test_sam_with_fp16_is_refused(tmp_path: Path):
         assemble(setting, single(torch.device("cpu")))
 
 
+@pytest.mark.parametrize("mistake", ["optimizer.lr=-1", "optimizer.weight_decay=-1", "optimizer.betas=[2, 2]"])
+def test_an_optimizer_that_torch_refuses_is_a_mistake_of_the_recipe(mistake: str, tmp_path: Path):
+    with open(tmp_path / "points.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["a", "b", "label"], *([i, i * 7 % 5, "yn"[i % 2]] for i in range(60))])
+    planned = make_plan(recipe_for(str(tmp_path / "points.csv"), overrides=[mistake]), project=tmp_path)
+    setting = Setting(planned.plan, planned.dataset, planned.task, {}, None)
+    setting = replace(setting, encoding=fit_encoding(setting))
+    with pytest.raises(StoneError, match="the optimizer cannot be built: Invalid"):
+        assemble(setting, single(torch.device("cpu")))
+
+
 def test_what_is_judged_after_schedule_free_is_the_averaged_weights():
     job = job_with("schedule_free")
     fit(job, Progress())

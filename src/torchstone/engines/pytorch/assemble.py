@@ -195,7 +195,12 @@ def _optimizer(plan: Plan, model: nn.Module) -> tuple[torch.optim.Optimizer, lis
     if plan["optimizer.name"] == "sam" and plan["train.precision"] == "fp16":
         raise StoneError("sam takes two gradients a step, of which a loss scaler can judge one only", where="optimizer",
                          fix="set train.precision to bf16 or fp32")
-    optimizer: torch.optim.Optimizer = catalog.find(f"{ROOM}.optimizers", plan["optimizer.name"])(parameters, **options)
+    part = catalog.find(f"{ROOM}.optimizers", plan["optimizer.name"])
+    try:
+        optimizer: torch.optim.Optimizer = part(parameters, **options)
+    except (ValueError, AssertionError) as error:
+        name = plan["optimizer.name"]
+        raise StoneError(f"the optimizer cannot be built: {error}", where=f"optimizer {name}") from error
     return optimizer, groups.scaled_rates(optimizer)
 
 

@@ -109,8 +109,12 @@ def _write_result(run: Run, progress: Progress, reason: str | None) -> dict[str,
 def _encoding(run: Run, setting: Setting, is_first: bool) -> dict[str, Any]:
     path = run.encoding.with_suffix(".json")
     if path.is_file():
-        stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return stored
+        try:
+            stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            return stored
+        except ValueError as error:
+            fix = "remove the file: it is learnt again from the same data"
+            raise StoneError(f"run {run.name} is damaged: {error}", where=str(path), fix=fix) from error
     encoding = fit_encoding(setting)
     if is_first:
         store.write_json(path, encoding)
