@@ -139,3 +139,7 @@ def test_early_stopping_survives_a_kill(tmp_path: Path) -> None:
     assert steps == cut_steps
     assert steps[0] < 60 * 8
     assert_same(whole, cut)
+    # killed after its last checkpoint, before it could say so: there is nothing left to do, for the same reason
+    again, again_steps = run_with_kills(tmp_path / "cut", [], **changes)
+    assert again_steps == steps
+    assert again["progress"]["reason"] == whole["progress"]["reason"] == "no better accuracy"

@@ -55,9 +55,8 @@ def fit(job: Job, progress: Progress, observers: Sequence[Observer] = ()) -> Pro
     """
     watch = Watch(observers)
     to_train_mode(job.model, job.frozen)
-    progress.reason = None
-    # a run that was killed after its last checkpoint, or is finished, has nothing left to do
-    progress.status = "finished" if is_patience_over(job, progress) else "running"
+    progress.status, progress.reason = "running", None
+    end_if_patience_is_over(job, progress, watch)  # a run that was killed after its last checkpoint has nothing to do
     while progress.epoch < job.epochs and progress.status == "running":
         train_epoch(job, progress, watch)
         if progress.status == "running":
@@ -97,8 +96,7 @@ def end_epoch(job: Job, progress: Progress, watch: Watch) -> None:
     is_best = validate(job, progress, watch)
     progress.epoch, progress.window = progress.epoch + 1, 0
     progress.loss_sum = progress.weight_sum = 0.0
-    if is_patience_over(job, progress):
-        progress.status, watch.reason = "finished", f"no better {job.validation and job.validation.metric}"
+    end_if_patience_is_over(job, progress, watch)
     is_due = is_best or (job.saver is not None and job.saver.is_stale())
     if agree(job, is_due)[0]:
         save(job, progress, watch, is_best=is_best)
@@ -116,9 +114,10 @@ def validate(job: Job, progress: Progress, watch: Watch) -> bool:
     return judge(job, progress, watch, result, time.perf_counter() - started)
 
 
-def is_patience_over(job: Job, progress: Progress) -> bool:
-    """Whether early stopping ends the run where it stands."""
-    return bool(job.patience) and progress.bad_epochs >= job.patience
+def end_if_patience_is_over(job: Job, progress: Progress, watch: Watch) -> None:
+    """Early stopping: ends the run where it stands, when validation was no better too often."""
+    if job.patience and job.validation is not None and progress.bad_epochs >= job.patience:
+        progress.status, watch.reason = "finished", f"no better {job.validation.metric}"
 
 
 def judge(job: Job, progress: Progress, watch: Watch, result: Scores, seconds: float) -> bool:
