@@ -44,6 +44,8 @@ def fit_into(planned: Planned, *, project: Path, seconds: float) -> tuple[Planne
     choices = dict(planned.plan.choices)
     epochs = max(1, int(seconds * FILLED / epoch_s))
     reason = f"an epoch takes about {epoch_s:.2g} s here: so many fit into {FILLED:.0%} of {seconds:,.0f} s"
+    if epoch_s > seconds * FILLED:
+        reason = f"an epoch takes about {epoch_s:.2g} s here, the {seconds:,.0f} s left end before that: give it more"
     _put(choices, [Choice("train.epochs", epochs, "derived", reason, "measured on this machine")])
     return replace(planned, plan=Plan(choices)), pace.validation_s
 
