@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from torchstone.core.finding import Finding, has_errors
+from torchstone.core.ranks import is_first_rank as is_first_rank
 from torchstone.core.store import clean
 
 
@@ -33,6 +33,3 @@ def reading(is_json: bool) -> Callable[[int, int, str], None] | None:
     return reading_progress(sys.stderr)
 
 
-def is_first_rank() -> bool:
-    """Whether this process speaks for all: torchrun starts several, and only the first prints."""
-    return os.environ.get("RANK", "0") == "0"

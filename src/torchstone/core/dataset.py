@@ -52,6 +52,15 @@ class Dataset:
 
         return np.flatnonzero(self.split == split)
 
+    def columns(self, kind: ColumnKind) -> list[str]:
+        """The names of the columns of one kind, in the order of the model."""
+        return [name for name, of in self.kinds.items() if of == kind]
+
+    def texts(self) -> list[str]:
+        """One text per example: what its text columns hold, a line for each; a missing one is empty."""
+        columns = [self.inputs[name] for name in self.columns("text")]
+        return ["\n".join(text or "" for text in row) for row in zip(*columns, strict=True)]
+
     def take(self, rows: np.ndarray) -> Dataset:
         """The dataset of these rows alone; the digest stays that of the whole."""
         return replace(

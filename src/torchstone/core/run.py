@@ -52,7 +52,7 @@ class Run:
     @property
     def encoding(self) -> Path:
         """What the input encoding learnt on the training part (vocabulary, means, categories)."""
-        return self.folder / "encoding"
+        return self.folder / "encoding.json"
 
     @property
     def data(self) -> Path:

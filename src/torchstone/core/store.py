@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from torchstone.core.errors import StoneError
 
@@ -44,22 +44,28 @@ def fsync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def written_aside(path: Path, *, buffering: int = -1) -> Iterator[BinaryIO]:
+    """A file that is synced and renamed to `path` at the end of the block; nothing is left when the block raises."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(aside, "wb", buffering=buffering) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(aside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise
+    fsync_folder(path.parent)
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes `data` aside, syncs it, and renames it into place."""
-    with plain_os_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        try:
-            with open(aside, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                aside.unlink()
-            raise
-        fsync_folder(path.parent)
+    with plain_os_errors(path), written_aside(path) as file:
+        file.write(data)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -44,8 +44,7 @@ def _predictors(
         if columns.shape[1]:
             yield "ridge", train, (columns[train], columns[judged])
     elif task.target == "single" and task.modality == "text":
-        texts = _texts(dataset)
-        yield "naive_bayes", train, ([texts[r] for r in train], [texts[r] for r in judged])
+        yield "naive_bayes", train, (dataset.take(train).texts(), dataset.take(judged).texts())
     elif task.target == "single" and task.modality == "image":
         few = _sample(train, MOST_PICTURES, seed)
         yield "nearest", few, (_thumbnails(dataset, few), _thumbnails(dataset, judged))
@@ -72,20 +71,14 @@ def _columns(dataset: Dataset, train: np.ndarray) -> np.ndarray:
     """Numbers as they are and the most frequent categories as indicators, float64 [N, D <= MOST_COLUMNS]."""
     import numpy as np
 
-    columns = [dataset.inputs[n].astype(np.float64) for n, kind in dataset.kinds.items() if kind == "number"]
-    for name, kind in dataset.kinds.items():
-        if kind == "category":
-            values = dataset.inputs[name]
-            known, counts = np.unique([str(v) for v in values[train]], return_counts=True)
-            for value in known[np.argsort(-counts)][:20]:
-                columns.append(np.array([str(v) == value for v in values], dtype=np.float64))
+    columns = [dataset.inputs[name].astype(np.float64) for name in dataset.columns("number")]
+    for name in dataset.columns("category"):
+        values = dataset.inputs[name]
+        known, counts = np.unique([str(v) for v in values[train]], return_counts=True)
+        for value in known[np.argsort(-counts)][:20]:
+            columns.append(np.array([str(v) == value for v in values], dtype=np.float64))
     shown = columns[:MOST_COLUMNS]
     return np.stack(shown, axis=1) if shown else np.zeros((len(dataset), 0))
-
-
-def _texts(dataset: Dataset) -> list[str]:
-    columns = [dataset.inputs[name] for name, kind in dataset.kinds.items() if kind == "text"]
-    return [" ".join(text or "" for text in row) for row in zip(*columns, strict=True)]
 
 
 def _thumbnails(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
@@ -93,7 +86,7 @@ def _thumbnails(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
     import numpy as np
     from PIL import Image
 
-    column = next(name for name, kind in dataset.kinds.items() if kind == "image")
+    column = dataset.columns("image")[0]
     pixels = np.zeros((len(rows), THUMBNAIL * THUMBNAIL * 3), dtype=np.float32)
     for place, path in enumerate(dataset.inputs[column][rows]):
         with Image.open(path) as picture:

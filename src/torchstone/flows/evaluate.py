@@ -12,8 +12,9 @@ from torchstone.core.dataset import Split
 from torchstone.core.run import Run
 from torchstone.core.trace import TraceWriter, read_trace
 from torchstone.flows import run_files
-from torchstone.flows.look import look
-from torchstone.flows.plan import Progress, task_of
+from torchstone.flows.look import look_as
+from torchstone.flows.plan import task_of
+from torchstone.flows.read_pictures import Progress
 from torchstone.parts import intervals, metrics
 
 
@@ -26,11 +27,10 @@ def evaluate(run: Run, *, project: Path, split: str = "test", progress: Progress
     engine = importlib.import_module("torchstone.engines.pytorch.judgement")
     assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
     recipe, plan = run_files.stored_recipe(run), run_files.read_plan(run)
-    seed = recipe.train.seed or 0
-    dataset = look(recipe.data, task=recipe.task, seed=seed, progress=progress, rules=recipe.rules).dataset
+    dataset = look_as(recipe, progress).dataset
     run_files.check_same_data(run, dataset)
     task = task_of(dataset)
-    encoding = run_files.read_document(run, run.encoding.with_suffix(".json"))
+    encoding = run_files.read_document(run, run.encoding)
     setting = assemble.Setting(plan, dataset, task, encoding, project / ".torchstone" / "cache")
     result = engine.judge_split(run, setting, cast(Split, split))
     target = dataset.target[result.rows]

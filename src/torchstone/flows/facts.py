@@ -47,7 +47,7 @@ def _picture_facts(dataset: Dataset, sample: np.ndarray) -> dict[str, Any]:
     import numpy as np
     from PIL import Image
 
-    column = next(name for name, kind in dataset.kinds.items() if kind == "image")
+    column = dataset.columns("image")[0]
     sizes, grey = [], True
     for path in dataset.inputs[column][sample]:
         with Image.open(path) as picture:  # reads the header alone
@@ -58,10 +58,7 @@ def _picture_facts(dataset: Dataset, sample: np.ndarray) -> dict[str, Any]:
 
 
 def _text_facts(dataset: Dataset, sample: np.ndarray) -> dict[str, Any]:
-    columns = [dataset.inputs[name][sample] for name, kind in dataset.kinds.items() if kind == "text"]
-    # a model reads all the text columns of a row as one text
-    texts = ("\n".join(text or "" for text in row) for row in zip(*columns, strict=True))
-    return {**measure_texts(texts)}
+    return {**measure_texts(dataset.take(sample).texts())}
 
 
 def _table_facts(dataset: Dataset, sample: np.ndarray) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from torchstone.core.errors import StoneError
-from torchstone.core.plan import START, Choice, Plan
+from torchstone.core.plan import Choice, Plan
 from torchstone.flows.plan import Planned
 from torchstone.flows.time_limit import FILLED
 from torchstone.flows.train import setting_of
 
 SMITH = "Smith 2017, Cyclical Learning Rates"
-GOYAL = "Goyal et al. 2017, linear scaling rule"
 
 
 @dataclass(frozen=True)
@@ -105,10 +104,3 @@ def _batch_choices(sizes: Mapping[str, Any]) -> list[Choice]:
         )
     reason = f"{sizes['wanted']} examples a step, at most {sizes['largest']} of them fit into memory at once"
     return [Choice("train.accumulate", sizes["accumulate"], "derived", reason, "measured on this machine")]
-
-
-def scaled_rate(rate: float, batch: int, new_batch: int) -> Choice:
-    """The rate that the linear scaling rule proposes for another batch: a starting point, to be validated."""
-    value = float(f"{rate * new_batch / batch:.3g}")
-    reason = f"{new_batch} instead of {batch} examples a step: the rate grows likewise; validate it"
-    return Choice("optimizer.options.lr", value, "derived", reason, f"{GOYAL}; {START}")

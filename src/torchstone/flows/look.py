@@ -11,7 +11,7 @@ from torchstone.core.dataset import Dataset
 from torchstone.core.errors import StoneError
 from torchstone.core.finding import Finding
 from torchstone.core.plan import Choice
-from torchstone.core.recipe import Data, Rules
+from torchstone.core.recipe import Data, Recipe, Rules
 from torchstone.core.records import ReadReport
 from torchstone.core.task import Task
 from torchstone.flows.assemble_dataset import assemble_dataset
@@ -64,6 +64,13 @@ def look(
     dataset, split_choices = assemble_dataset(examples, chosen, data.split, seed, report)
     findings = judge(report, "torchstone.rules.reading", rules or Rules())
     return Look(dataset, findings, [choice, *examples.choices, *split_choices])
+
+
+def look_as(recipe: Recipe, progress: Progress | None = None) -> Look:
+    """The dataset that a recipe speaks of, read and split as the recipe wants it; see `look`."""
+    return look(
+        recipe.data, task=recipe.task, seed=recipe.train.seed or 0, progress=progress, rules=recipe.rules
+    )
 
 
 def find_task(name: str) -> Task:

@@ -15,7 +15,8 @@ from torchstone.core.recipe import PIECES, Recipe
 from torchstone.core.recipe_check import mistakes
 from torchstone.core.recipe_file import recipe_for
 from torchstone.core.recipe_text import recipe_text
-from torchstone.flows.plan import Planned, Progress, make_plan
+from torchstone.flows.plan import Planned, make_plan
+from torchstone.flows.read_pictures import Progress
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,11 @@ from torchstone.core.recipe import PIECES, Recipe
 from torchstone.core.task import Task
 from torchstone.flows.facts import facts_of
 from torchstone.flows.judge import judge
-from torchstone.flows.look import Look, look
+from torchstone.flows.look import Look, find_task, look_as
+from torchstone.flows.read_pictures import Progress
 from torchstone.parts import metrics
 from torchstone.parts.choices.imbalance import choose_imbalance
 from torchstone.parts.choices.run import choose_run
-
-Progress = Callable[[int, int, str], None]
 
 # Where the parts of each field live.
 FOLDERS = {
@@ -63,9 +62,7 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
     Raises StoneError where the data or the recipe cannot be used.
     """
     check_recipe_pieces(recipe, FOLDERS)
-    seen = look(
-        recipe.data, task=recipe.task, seed=recipe.train.seed or 0, progress=progress, rules=recipe.rules
-    )
+    seen = look_as(recipe, progress)
     dataset = seen.dataset
     task = task_of(dataset)
     check_fit(recipe, task, dataset)
@@ -87,9 +84,7 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
 
 def task_of(dataset: Dataset) -> Task:
     """The task part of a dataset."""
-    task = catalog.find("torchstone.parts.tasks", dataset.task.replace("-", "_"))
-    assert isinstance(task, Task)
-    return task
+    return find_task(dataset.task)
 
 
 def machine_facts() -> dict[str, Any]:

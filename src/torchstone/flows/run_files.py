@@ -58,7 +58,7 @@ def give_back(run: Run) -> None:
     """
     has_events = run.trace.is_file() and run.trace.stat().st_size > 0
     if not has_events and not run.checkpoints.exists():
-        run.encoding.with_suffix(".json").unlink(missing_ok=True)  # first: a new plan must not find the old one
+        run.encoding.unlink(missing_ok=True)  # first: a new plan must not find the old one
         run.plan.unlink(missing_ok=True)
 
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from torchstone.core import ranks
 from torchstone.core.errors import StoneError
 from torchstone.core.event import Observer
 from torchstone.core.finding import Finding, has_errors
+from torchstone.core.ranks import is_first_rank, is_restart
 from torchstone.core.recipe import Recipe
 from torchstone.core.run import Run, find_run, runs_folder
 from torchstone.core.store import plain_os_errors, write_json
@@ -22,7 +24,8 @@ from torchstone.core.trace import read_trace
 from torchstone.flows import run_files
 from torchstone.flows.baselines import baselines
 from torchstone.flows.judge import judge
-from torchstone.flows.plan import Planned, Progress, make_plan
+from torchstone.flows.plan import Planned, make_plan
+from torchstone.flows.read_pictures import Progress
 from torchstone.flows.run_lock import locked
 
 
@@ -65,7 +68,7 @@ def train(
         try:
             return _run(run, planned, observers, project=project, is_resumed=False)
         except StoneError:
-            if os.environ.get("WORLD_SIZE", "1") == "1":  # other ranks may read the plan
+            if ranks.world() == 1:  # other ranks may read the plan
                 run_files.give_back(run)
             raise
 
@@ -75,13 +78,13 @@ def common_name() -> str | None:
 
     It comes from the job's id, or from the process that started them. Raises StoneError where neither tells.
     """
-    world = int(os.environ.get("WORLD_SIZE", "1"))
+    world = ranks.world()
     job = os.environ.get("TORCHELASTIC_RUN_ID", "none")
     if world == 1:
         return None
     if job != "none":
         return f"ranks-{job[:8]}"
-    if int(os.environ.get("LOCAL_WORLD_SIZE", "1")) == world:
+    if ranks.local_world() == world:
         return f"ranks-{os.getppid()}"
     raise StoneError(
         f"{world} ranks on several machines need to agree on the run's name: after a restart they find it by that",
@@ -117,16 +120,6 @@ def check_name(name: str | None, project: Path) -> None:
     if name in ("", ".", "..") or Path(name).name != name:
         raise StoneError(f"'{name}' cannot be the name of a folder", where="--run", fix="choose one without slashes")
     run_files.check_new(Run(runs_folder(project) / name))
-
-
-def is_first_rank() -> bool:
-    """Whether this process is the one that writes."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def is_restart() -> bool:
-    """Whether torchrun has started this process again after a rank died."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
 
 def new_name(project: Path) -> str:

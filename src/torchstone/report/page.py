@@ -8,7 +8,7 @@ from torchstone.core import store
 from torchstone.core.dataset import Dataset
 from torchstone.core.errors import StoneError
 from torchstone.core.run import Run
-from torchstone.flows.look import look
+from torchstone.flows.look import look_as
 from torchstone.flows.report import gather
 from torchstone.flows.run_files import stored_recipe
 from torchstone.report.html import render
@@ -26,7 +26,6 @@ def write_page(run: Run, dataset: Dataset | None) -> Path:
 def data_of(run: Run) -> tuple[Dataset | None, str]:
     """The data that a run was started with, read again; where that is impossible, None and why."""
     try:
-        recipe = stored_recipe(run)
-        return look(recipe.data, task=recipe.task, seed=recipe.train.seed or 0).dataset, ""
+        return look_as(stored_recipe(run)).dataset, ""
     except StoneError as error:
         return None, str(error)

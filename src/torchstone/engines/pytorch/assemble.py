@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from torchstone.core.task import Task
 from torchstone.engines.pytorch import groups, losses, machine
 from torchstone.engines.pytorch.averaging import Averaging
 from torchstone.engines.pytorch.batch import Source
-from torchstone.engines.pytorch.feed import Feed
+from torchstone.engines.pytorch.feed import EACH_ONCE, Feed
 from torchstone.engines.pytorch.freezing import freeze
 from torchstone.engines.pytorch.job import Job, Validation
 from torchstone.engines.pytorch.memory import keep_freed_pages
@@ -108,7 +107,7 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
         model=model,
         loss=loss,
         optimizer=optimizer,
-        schedule=catalog.find("torchstone.parts.schedules", plan["schedule.name"])(**plan.section("schedule.options")),
+        schedule=_part(plan, "schedule", "torchstone.parts.schedules"),
         feed=feed,
         epochs=int(plan["train.epochs"]),
         strategy=strategy,
@@ -117,11 +116,10 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
         saver=saver,
         average=_average(plan, model, optimizer),
         clip_norm=float(plan["train.clip_norm"]),
-        clipping=_optional(plan, "clipping"),
+        clipping=_part(plan, "clipping", f"{ROOM}.clipping"),
         patience=int(plan["train.patience"]),
         frozen=frozen,
         sample_every=int(plan["train.sample_every"]),
-        seed=seed,
         names=lambda row: f"{setting.dataset.ids[row]} ({setting.dataset.where[row]})",
         base_rates=rates,
     )
@@ -137,20 +135,14 @@ def seed_generators(seed: int) -> None:
     np.random.seed(seed % 2**32)
 
 
-def _piece(plan: Plan, piece: str) -> Any:
-    options = plan.section(f"{piece}.options")
-    return catalog.find(f"{ROOM}.{'losses' if piece == 'loss' else piece}", plan[f"{piece}.name"])(**options)
-
-
-def _optional(plan: Plan, piece: str, *arguments: Any) -> Any:
-    """A part that a plan may do without: mixes, clipping."""
+def _part(plan: Plan, piece: str, folder: str, *arguments: Any) -> Any:
+    """The part that a plan names for a field, with its options; None where the plan does without."""
     name = plan.get(f"{piece}.name")
-    folder = {"mix": "mixes"}.get(piece, piece)
-    return catalog.find(f"{ROOM}.{folder}", name)(*arguments, **plan.section(f"{piece}.options")) if name else None
+    return catalog.find(folder, name)(*arguments, **plan.section(f"{piece}.options")) if name else None
 
 
 def _loss(plan: Plan) -> losses.Loss:
-    loss: losses.Loss = _piece(plan, "loss")
+    loss: losses.Loss = _part(plan, "loss", f"{ROOM}.losses")
     if losses.needs_whole_batch(loss) and plan["train.accumulate"] > 1:
         raise StoneError(
             f"{plan['loss.name']} compares the examples of a batch; cut into {plan['train.accumulate']} micro-batches "
@@ -177,9 +169,7 @@ def _average(plan: Plan, model: nn.Module, optimizer: torch.optim.Optimizer) -> 
             raise StoneError(f"schedule_free averages the weights itself; {name} would average them twice",
                              where="averaging", fix="leave averaging out")
         return Averaged(model, optimizer)
-    if not name:
-        return None
-    made: Averaging = catalog.find(f"{ROOM}.averaging", name)(model, **plan.section("averaging.options"))
+    made: Averaging | None = _part(plan, "averaging", f"{ROOM}.averaging", model)
     return made
 
 
@@ -208,11 +198,10 @@ def _feed(setting: Setting, source: Source, strategy: Strategy) -> Feed:
     plan = setting.plan
     rows = setting.dataset.rows("train")
     num_classes = len(setting.dataset.classes)
-    sampler = plan.get("sampler.name") or "shuffled"
     return Feed(
-        sampler=catalog.find("torchstone.parts.samplers", sampler)(**plan.section("sampler.options")),
+        sampler=_part(plan, "sampler", "torchstone.parts.samplers") or EACH_ONCE,
         labels=setting.dataset.target[rows] if setting.task.target == "single" else None,
-        mix=_optional(plan, "mix", num_classes),
+        mix=_part(plan, "mix", f"{ROOM}.mixes", num_classes),
         source=source, rows=rows, batch_size=min(int(plan["train.batch_size"]), len(rows)),
         seed=int(plan["train.seed"]), accumulate=int(plan["train.accumulate"]),
         workers=int(plan["train.workers"]), rank=strategy.rank, world=strategy.world,
@@ -245,8 +234,3 @@ def decoder(setting: Setting) -> Callable[[Tensor], np.ndarray]:
         return lambda logits: torch.sigmoid(logits).numpy()
     mean, std = setting.encoding["target_mean"], setting.encoding["target_std"]
     return lambda logits: logits[:, 0].double().numpy() * std + mean
-
-
-def is_restarted() -> bool:
-    """Whether torchrun has started this process again after a rank died."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0

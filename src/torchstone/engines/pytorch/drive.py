@@ -103,11 +103,12 @@ def _write_result(run: Run, progress: Progress, reason: str | None) -> dict[str,
     except StoneError:
         if progress.status != "failed":  # the error that ended the run matters more than its record
             raise
-    return json.loads(json.dumps(store.clean(result)))  # type: ignore[no-any-return]
+    told: dict[str, Any] = store.clean(result)
+    return told
 
 
 def _encoding(run: Run, setting: Setting, is_first: bool) -> dict[str, Any]:
-    path = run.encoding.with_suffix(".json")
+    path = run.encoding
     if path.is_file():
         try:
             stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -68,7 +68,6 @@ class Job:
     patience: int = 0
     frozen: Sequence[nn.Module] = ()
     sample_every: int = 100
-    seed: int = 0
     names: Callable[[int], str] = str
     base_rates: Sequence[float] = field(default=())
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torchstone.core import ranks
 from torchstone.core.errors import StoneError
 
 
@@ -26,8 +27,8 @@ def machine_facts() -> dict[str, Any]:
         "has_bf16": _has_bf16(accelerator),
         "num_cores": num_cores(),
         "memory_gib": memory_gib(),
-        "world": int(os.environ.get("WORLD_SIZE", "1")),
-        "local_world": int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
+        "world": ranks.world(),
+        "local_world": ranks.local_world(),
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchstone.core.plan import START, Choice
+from torchstone.parts.choices.adamw_cosine import ADAMW_COSINE
 
 GORISHNIY = "Gorishniy et al. 2021, Revisiting Deep Learning Models for Tabular Data"
 GRINSZTAJN = "Grinsztajn et al. 2022, Why do tree-based models still outperform deep learning on tabular data?"
@@ -51,12 +52,7 @@ def _optimizer() -> list[Choice]:
         Choice("optimizer.name", "adamw", "default", "what studies of networks on tables use", GORISHNIY),
         Choice("optimizer.options.lr", 2e-3, "default",
                "a small network with LayerNorm bears a high rate under warm-up and cosine", f"{MEASURED}; {START}"),
-        Choice("optimizer.options.weight_decay", 0.01, "default", "AdamW's usual decay",
-               "torch.optim.AdamW, its default"),
-        Choice("schedule.name", "cosine", "default", "falls to zero, so that the last steps settle",
-               "Loshchilov & Hutter 2017"),
-        Choice("schedule.options.warmup", 0.05, "default",
-               "the first steps of AdamW have poor estimates of the gradient's size", START),
+        *ADAMW_COSINE,
         Choice("train.clip_norm", 1.0, "default", "one odd row must not throw the weights", START),
     ]
 

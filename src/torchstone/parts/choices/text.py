@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torchstone.core.plan import START, Choice
+from torchstone.parts.choices.adamw_cosine import ADAMW_COSINE
 
 BANKING = "measured on banking77, 2026-12-01"
 ENOUGH_STEPS = 1_600  # optimizer steps after which accuracy on banking77 had stopped rising
@@ -82,12 +83,7 @@ def _optimizer(facts: Mapping[str, Any]) -> list[Choice]:
     return [
         Choice("optimizer.name", "adamw", "default", "rare words need their own step size", "Kingma & Ba 2015"),
         Choice("optimizer.options.lr", rate, "default", why, f"{BANKING}; {START}"),
-        Choice("optimizer.options.weight_decay", 0.01, "default", "AdamW's usual decay",
-               "torch.optim.AdamW, its default"),
-        Choice("schedule.name", "cosine", "default", "falls to zero, so that the last steps settle",
-               "Loshchilov & Hutter 2017"),
-        Choice("schedule.options.warmup", 0.05, "default",
-               "the first steps of AdamW have poor estimates of the gradient's size", START),
+        *ADAMW_COSINE,
         Choice("train.clip_norm", 1.0, "default", "one odd text must not throw the weights", START),
     ]
 

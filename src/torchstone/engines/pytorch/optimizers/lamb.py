@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.optimizers import Groups, with_gradients
+from torchstone.engines.pytorch.optimizers import Groups
+from torchstone.engines.pytorch.optimizers._listed import Listed
 
 
 def lamb(
@@ -25,29 +24,15 @@ def lamb(
     lr * r. For batches of thousands. lr: starting point, tune on your data; the paper grows it with the root of the
     batch. betas, eps: the paper's. weight_decay: of groups without their own.
     """
-    return Lamb(list(groups), {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+    return Lamb(groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
 
 
-class Lamb(torch.optim.Optimizer):
+class Lamb(Listed):
     """LAMB over lists of tensors; its state is `mean`, `square` (types of the weight) and `step` (float32)."""
 
-    def __init__(self, groups: list[dict[str, Any]], defaults: dict[str, Any]) -> None:
-        if not all(0 <= beta < 1 for beta in defaults["betas"]):
-            raise StoneError(f"betas are {defaults['betas']}; each must be from 0 to below 1", where="optimizer.betas")
-        super().__init__(groups, defaults)
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step from the gradients that are there; parameters without one stay."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            for weights, gradients in with_gradients(group):
-                steps = self._adam_steps(weights, gradients, group)
-                _move(weights, steps, group["lr"])
-        return loss
+    def move(self, weights: list[torch.Tensor], gradients: list[torch.Tensor], group: dict[str, Any]) -> None:
+        """Along Adam's steps, each brought to the length of its tensor."""
+        _move(weights, self._adam_steps(weights, gradients, group), group["lr"])
 
     def _adam_steps(
         self, weights: list[torch.Tensor], gradients: list[torch.Tensor], group: dict[str, Any]

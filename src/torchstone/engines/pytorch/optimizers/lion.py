@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.optimizers import Groups, with_gradients
+from torchstone.engines.pytorch.optimizers import Groups
+from torchstone.engines.pytorch.optimizers._listed import Listed
 
 
 def lion(
@@ -24,30 +23,14 @@ def lion(
     to 10 times less than for adamw, and as many times more weight_decay. betas: of the step and of the momentum.
     weight_decay: of groups without their own; a step takes lr * weight_decay of each weight.
     """
-    return Lion(list(groups), {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+    return Lion(groups, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
 
 
-class Lion(torch.optim.Optimizer):
+class Lion(Listed):
     """Lion over lists of tensors; its state is `momentum`, in the type of the weight."""
 
-    def __init__(self, groups: list[dict[str, Any]], defaults: dict[str, Any]) -> None:
-        if not all(0 <= beta < 1 for beta in defaults["betas"]):
-            raise StoneError(f"betas are {defaults['betas']}; each must be from 0 to below 1", where="optimizer.betas")
-        super().__init__(groups, defaults)
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step from the gradients that are there; parameters without one stay."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            for weights, gradients in with_gradients(group):
-                self._move(weights, gradients, group)
-        return loss
-
-    def _move(self, weights: list[torch.Tensor], gradients: list[torch.Tensor], group: dict[str, Any]) -> None:
+    def move(self, weights: list[torch.Tensor], gradients: list[torch.Tensor], group: dict[str, Any]) -> None:
+        """Along the signs of gradient and momentum mixed, one size for all."""
         for weight in weights:
             if not self.state[weight]:
                 self.state[weight]["momentum"] = torch.zeros_like(weight)

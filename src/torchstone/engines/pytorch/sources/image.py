@@ -154,7 +154,7 @@ class ImageSource:
 
 
 def _column(dataset: Dataset) -> str:
-    columns = [name for name, kind in dataset.kinds.items() if kind == "image"]
+    columns = dataset.columns("image")
     if len(columns) != 1:
         raise StoneError(f"{len(columns)} image columns; one is needed", where=dataset.source,
                          fix="name it with --set data.image=COLUMN")

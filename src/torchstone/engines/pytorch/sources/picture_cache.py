@@ -13,7 +13,6 @@ import fcntl
 import hashlib
 import mmap
 import os
-import secrets
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from torchstone.core.store import fsync_folder
+from torchstone.core.store import written_aside
 
 _MARK = b"stone-pictures-1"
 _END = struct.Struct("<16sqqq32s")
@@ -96,21 +95,10 @@ def write(path: Path, pictures: Iterable[np.ndarray], *, channels: int, limit: i
 
     limit: bytes; raises CacheFull when the pixels pass it. Nothing is left behind when anything is raised.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(aside, "wb", buffering=1 << 20) as file:
-            # a lock that the clean-up of others respects while this one is being written
-            fcntl.flock(file, fcntl.LOCK_SH)
-            _write_all(file, pictures, channels, limit)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(aside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            aside.unlink()
-        raise
-    fsync_folder(path.parent)
+    with written_aside(path, buffering=1 << 20) as file:
+        # a lock that the clean-up of others respects while this one is being written
+        fcntl.flock(file, fcntl.LOCK_SH)
+        _write_all(file, pictures, channels, limit)
 
 
 def _write_all(file: BinaryIO, pictures: Iterable[np.ndarray], channels: int, limit: int) -> None:

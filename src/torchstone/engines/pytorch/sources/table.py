@@ -35,9 +35,9 @@ def fit(dataset: Dataset, plan: Plan) -> dict[str, Any]:
     _refuse_others(dataset)
     train = dataset.take(dataset.rows("train"))
     return {
-        "numbers": [fit_numbers(name, train.inputs[name]) for name in _columns(dataset, "number")],
+        "numbers": [fit_numbers(name, train.inputs[name]) for name in dataset.columns("number")],
         "categories": [
-            {"name": name, "values": _frequent(train.inputs[name])} for name in _columns(dataset, "category")
+            {"name": name, "values": _frequent(train.inputs[name])} for name in dataset.columns("category")
         ],
         **fit_target(dataset),
     }
@@ -86,10 +86,6 @@ class TableSource:
         numbers = self._numbers.index_select(0, index)
         categories = self._categories.index_select(0, index)
         return Batch((numbers, categories), self._target.index_select(0, index), rows)
-
-
-def _columns(dataset: Dataset, kind: str) -> list[str]:
-    return [name for name, found in dataset.kinds.items() if found == kind]
 
 
 def _refuse_others(dataset: Dataset) -> None:

@@ -100,14 +100,12 @@ def _library() -> Any:
 
 
 def _texts(dataset: Dataset) -> list[str]:
-    columns = [name for name, kind in dataset.kinds.items() if kind == "text"]
-    if not columns:
+    if not dataset.columns("text"):
         found = ", ".join(f"{name} ({kind})" for name, kind in dataset.kinds.items()) or "none"
         raise StoneError(
             f"there is no text column; found: {found}", where=dataset.source, fix="name it with data.text: COLUMN"
         )
-    parts = [["" if text is None else str(text) for text in dataset.inputs[name]] for name in columns]
-    return parts[0] if len(parts) == 1 else ["\n".join(row) for row in zip(*parts, strict=True)]
+    return dataset.texts()
 
 
 def _train(texts: Sequence[str], vocabulary: int, lowercase: bool) -> Any:
