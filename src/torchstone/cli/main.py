@@ -20,6 +20,7 @@ VERBS = {
     "new": "Look at a folder or file and write torchstone.yaml.",
     "plan": "Show what a training would do, each choice with its reason.",
     "train": "Train on a folder, a file or a recipe.",
+    "watch": "Run any training script unmodified, and say what is wrong with it.",
     "evaluate": "Score a run on data that it has not seen.",
     "report": "Write one self-contained page about a run.",
     "rules": "List what is looked for.",

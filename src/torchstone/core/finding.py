@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "advice"]
+Confidence = Literal["certain", "likely"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
 
 
@@ -41,6 +42,7 @@ class Finding:
     what: the sentence with the numbers; why: the harm; fix: the smallest mend.
     evidence: the measured value beside its threshold, ids, counts (JSON values only).
     source: paper, issue or measurement behind the rule.
+    confidence: whether the rule proves it (certain) or infers it from numbers (likely).
     """
 
     code: str
@@ -51,6 +53,7 @@ class Finding:
     where: Where = Where()
     evidence: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    confidence: Confidence = "certain"
 
     def to_json(self) -> dict[str, Any]:
         """The finding as programs read it."""
@@ -63,6 +66,7 @@ class Finding:
             "fix": self.fix,
             "evidence": dict(self.evidence),
             "source": self.source,
+            "confidence": self.confidence,
         }
 
     @staticmethod

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from torchstone.core.finding import Finding, Severity, Where
+from torchstone.core.finding import Confidence, Finding, Severity, Where
 
 Stage = Literal["preview", "stable"]
 
@@ -18,6 +18,8 @@ class Rule:
     check: takes the subject (a `Dataset`, a `Recipe`, a trace, …) and yields findings.
     trips, passes: make one subject on which the rule must fire, and its corrected twin.
     wrong_when: when a finding of this rule is not a fault; threshold: value and its source.
+    confidence: certain for what the rule proves, likely for what it infers from numbers.
+    explains: codes of rules whose findings have the same cause and go unsaid beside one of this rule.
     """
 
     code: str
@@ -34,6 +36,8 @@ class Rule:
     threshold: str = "none: a yes-or-no rule"
     stage: Stage = "preview"
     needs: tuple[str, ...] = field(default=())
+    confidence: Confidence = "certain"
+    explains: tuple[str, ...] = field(default=())
 
 
 def found(
@@ -55,4 +59,5 @@ def found(
         where=where or Where(),
         evidence=evidence or {},
         source=rule.source,
+        confidence=rule.confidence,
     )

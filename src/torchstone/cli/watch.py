@@ -1,0 +1,54 @@
+"""`torchstone watch SCRIPT ARGS…`: anyone's training script, unmodified, under the doctor."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from torchstone.cli.options import traceback
+
+
+@click.command(
+    "watch", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Options of torchstone stand before SCRIPT; all that follows belongs to the script.",
+)  # fmt: skip
+@click.option("--json", "is_json", is_flag=True, help="One JSON object as the last line on standard output.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="Do not ask this rule or family; may be repeated.")
+@click.option("--rows", "rows_file", type=click.Path(dir_okay=False, path_type=Path), help="Write what was seen here.")
+@click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as with python -m.")
+@traceback
+@click.argument("script")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def command(
+    script: str, arguments: tuple[str, ...], is_json: bool, ignore: tuple[str, ...], rows_file: Path | None,
+    is_module: bool,
+) -> int:  # fmt: skip
+    """Run SCRIPT with its ARGUMENTS as python would, and say what is wrong with its training.
+
+    The script's numbers, its output and its exit code stay its own; where that is 0, 1 says that there are findings
+    of severity error.
+    """
+    from torchstone.core.finding import has_errors
+    from torchstone.core.recipe import Rules
+    from torchstone.flows.run_script import find_script, run_script
+    from torchstone.flows.watch import Doctor, say
+
+    find_script(script, is_module=is_module)
+    answer: dict[str, Any] = {}
+    if is_json:  # registered first, so that it comes after all that the script has registered for its end
+        atexit.register(lambda: print(json.dumps(answer, ensure_ascii=False), flush=True))
+    doctor = Doctor(rules=Rules(ignore=list(ignore)), tell=None if is_json else say)
+    code = run_script(script, arguments, doctor=doctor, is_module=is_module, rows_file=rows_file)
+    findings = doctor.findings
+    for name, mistake in doctor.mistakes.items():
+        print(f"torchstone: a mistake of ours, the script is not touched by it: {name}: {mistake}", file=sys.stderr)
+    if is_json:
+        unjudged = sorted({name.partition(".")[0] for name in doctor.mistakes})
+        listed = [finding.to_json() for finding in findings]
+        answer.update({"findings": listed, "exit_code": code, "not_judged": unjudged})
+    return code or int(has_errors(findings))

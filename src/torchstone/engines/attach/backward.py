@@ -1,0 +1,111 @@
+"""Backward passes: from which loss, in which mode, scaled or not; and losses whose graphs stay alive."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torchstone.engines.attach.models import Models
+from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.patches import Patches
+from torchstone.engines.attach.recorder import Recorder, safely
+
+# Graphs that are followed to see whether they are freed; the newest so many.
+FOLLOWED = 64
+
+
+class Token:
+    """Lives as long as a graph does."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Backwards:
+    """What the passes since the last optimizer step were; laid into the row of that step."""
+
+    def __init__(self, recorder: Recorder, models: Models, optimizers: Optimizers) -> None:
+        self.recorder, self._models = recorder, models
+        self._tokens: deque[tuple[int, weakref.ref[Token]]] = deque(maxlen=FOLLOWED)
+        self._passes: list[dict[str, Any]] = []
+        self._loss: Tensor | None = None
+        self._counted: dict[str, int] = {}
+        self.total = 0
+        self.is_pending = False  # since the last step of any optimizer
+        self.on_backward: list[Callable[[Tensor], None]] = []
+        optimizers.on_step.append(self._into)
+
+    def attach(self, patches: Patches) -> None:
+        """Wraps torch.autograd.backward, through which Tensor.backward goes too."""
+
+        def make(original: Callable[..., None]) -> Callable[..., None]:
+            def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
+                self._before(tensors)
+                original(tensors, *args, **kwargs)
+
+            return backward
+
+        patches.replace(torch.autograd, "backward", make)
+
+    @safely
+    def _before(self, tensors: Any) -> None:
+        loss = tensors if isinstance(tensors, Tensor) else next(iter(tensors), None)
+        if not isinstance(loss, Tensor):
+            return
+        self.total += 1
+        self.is_pending = True
+        self.recorder.add("backwards")
+        self.recorder.place("backward")
+        root = self._models.last
+        raw = getattr(loss, "_unscaled_loss", None)  # see scalers.py
+        node = loss.grad_fn
+        self._passes.append({
+            "root": None if root is None else root.index,
+            "training": None if root is None else root.training,
+            "is_leaf": node is None, "kind": None if node is None else node.name(),
+            "is_scaled": raw is not None,
+            "has_modes": None if root is None else root.has_modes,
+        })  # fmt: skip
+        if loss.numel() == 1:
+            self._loss = loss.detach() if raw is None else raw
+        if node is not None:
+            self._follow(node)
+        for listener in self.on_backward:
+            listener(loss)
+
+    def _follow(self, node: Any) -> None:
+        """Ties a token to the graph, through a hook that does nothing."""
+        token = Token()
+
+        def hook(gradients: Any, token: Token = token) -> None:
+            return None
+
+        node.register_prehook(hook)
+        self._tokens.append((self.total, weakref.ref(token)))
+
+    def graphs_alive(self) -> int:
+        """Graphs of losses more than four backward passes ago that are still held by somebody."""
+        return sum(made < self.total - 4 and token() is not None for made, token in self._tokens)
+
+    def _into(self, wheel: Wheel, row: dict[str, Any]) -> None:
+        passes, self._passes = self._passes, []
+        self.is_pending = False
+        row["backwards"] = len(passes)
+        row["leaf_backwards"] = sum(one["is_leaf"] for one in passes)
+        row["kinds"] = [one["kind"] for one in passes[:8]]
+        row["is_scaled"] = any(one["is_scaled"] for one in passes)
+        row["training"] = passes[-1]["training"] if passes else None
+        row["has_modes"] = passes[-1]["has_modes"] if passes else None
+        row["graphs_alive"] = self.graphs_alive()
+        for name in ("forwards", "batches"):
+            total = self.recorder.count.get(name, 0)
+            row[name], self._counted[name] = total - self._counted.get(name, 0), total
+        if self._loss is not None:
+            self.recorder.later(row, "loss", self._loss)
+            self._loss = None
+        else:
+            row["loss"] = None

@@ -1,0 +1,250 @@
+"""Which modules are trained as a whole, what they are made of, and in which mode they run."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchstone.engines.attach.patches import Patches
+from torchstone.engines.attach.recorder import Recorder, Row, safely
+
+NORMS = (
+    nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.LocalResponseNorm,
+)  # fmt: skip
+BATCH_NORMS = nn.modules.batchnorm._BatchNorm
+# Containers that have no forward pass of their own.
+_BOXES = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
+# Optimizer steps after which a root that never ran is taken for a mere holder of its parts.
+IDLE_STEPS = 2
+DROPOUTS = nn.modules.dropout._DropoutNd
+
+
+@dataclass
+class Root:
+    """A module that is part of no other one and holds trained parameters.
+
+    training, has_grad: of its last forward pass; forwards: passes so far, forwards_with_grad: those in train mode's
+    sense, with gradients.
+    """
+
+    ref: weakref.ref[nn.Module]
+    index: int
+    training: bool | None = None
+    has_grad: bool = False
+    forwards: int = 0
+    forwards_with_grad: int = 0
+    has_modes: bool = False
+    row: Row = field(default_factory=dict)
+    handles: list[Any] = field(default_factory=list)
+
+
+class Models:
+    """Finds the roots and hooks them; `on_forward(root, inputs, output)` is called after each of their passes."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self._made: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        self._num_seen = -1
+        self.roots: list[Root] = []
+        self.last: Root | None = None
+        self.on_forward: list[Callable[[Root, tuple[Any, ...], Any], None]] = []
+
+    def attach(self, patches: Patches) -> None:
+        """Remembers, weakly, every module that is built from now on."""
+        made, recorder = self._made, self.recorder
+
+        def make(original: Callable[..., None]) -> Callable[..., None]:
+            def __init__(module: nn.Module, *args: Any, **kwargs: Any) -> None:
+                original(module, *args, **kwargs)
+                if recorder.is_on:
+                    made.add(module)
+
+            return __init__
+
+        patches.replace(nn.Module, "__init__", make)
+        patches.keep(_Handles(self))
+
+    def add(self, model: nn.Module) -> None:
+        """A module that the user named, with its parts."""
+        for module in model.modules():
+            self._made.add(module)
+
+    def find(self, parameters: Iterable[torch.Tensor], *, is_new: bool = False) -> None:
+        """Hooks every root that holds one of the parameters; called again, only where modules were built since.
+
+        is_new: these parameters were not looked for before.
+        """
+        self._descend()
+        if len(self._made) == self._num_seen and not is_new:
+            return
+        self._num_seen = len(self._made)
+        trained = {id(parameter) for parameter in parameters}
+        modules = list(self._made)
+        if not any(id(parameter) in trained for module in modules for parameter in module.parameters(recurse=False)):
+            # copied or unpickled modules are never built: look for them among all objects, which takes a moment
+            self._made.update(thing for thing in gc.get_objects() if isinstance(thing, nn.Module))
+            modules, self._num_seen = list(self._made), len(self._made)
+        inner = {id(child) for module in modules if not isinstance(module, _BOXES) for child in module.children()}
+        known = {id(root.ref()) for root in self.roots}
+        for module in modules:
+            if id(module) in inner or id(module) in known or isinstance(module, (nn.modules.loss._Loss, *_BOXES)):
+                continue
+            if any(id(parameter) in trained for parameter in module.parameters()):
+                self._hook(module)
+        self._drop_inner(inner)
+
+    def _hook(self, module: nn.Module, parent: int | None = None) -> None:
+        root = Root(weakref.ref(module), len(self.roots), has_modes=has_modes(module))
+
+        def after(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+            self._see(root, module, inputs, output)
+
+        root.handles.append(module.register_forward_hook(torch.compiler.disable(after)))  # type: ignore[no-untyped-call]
+        self.roots.append(root)
+        root.row = self.recorder.note("model", **describe(module, root.index), forwards=0, parent=parent)
+
+    @safely
+    def _see(self, root: Root, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        root.training, root.has_grad = module.training, torch.is_grad_enabled()
+        root.forwards += 1
+        root.row["forwards"] = root.forwards
+        root.forwards_with_grad += root.has_grad
+        self.recorder.add("forwards")
+        self.last = root
+        if root.forwards_with_grad == 1 and root.has_grad:
+            root.row["frozen_norms_in_training"] = [
+                name for name in root.row["frozen_norms"] if module.get_submodule(name).training
+            ]
+        for listener in self.on_forward:
+            listener(root, inputs, output)
+
+    def names(self) -> dict[int, str]:
+        """Id of each parameter of the roots → its name there."""
+        modules = [module for root in self.roots if (module := root.ref()) is not None]
+        return {id(parameter): name for module in modules for name, parameter in module.named_parameters()}
+
+    def note_unowned(self, owners: Mapping[int, Any]) -> None:
+        """Into the row of each root: its parameters that have gradients and are in no optimizer, and since when."""
+        for root in self.roots:
+            module = root.ref()
+            if module is None or not root.handles:
+                continue
+            unowned = [
+                name for name, parameter in module.named_parameters()
+                if parameter.grad is not None and parameter.requires_grad and id(parameter) not in owners
+            ]  # fmt: skip
+            before = root.row.get("unowned_looks", 0)
+            root.row["unowned"], root.row["num_unowned"] = unowned[:20], len(unowned)
+            root.row["unowned_looks"] = before + 1 if unowned else 0
+
+    def _descend(self) -> None:
+        """Hooks the children of roots whose own forward never runs: their parts are called one by one."""
+        if self.recorder.step < IDLE_STEPS:
+            return
+        for root in list(self.roots):
+            module = root.ref()
+            if module is None or root.forwards or not root.handles:
+                continue
+            for handle in root.handles:
+                handle.remove()
+            root.handles.clear()
+            for child in module.children():
+                if any(parameter.requires_grad for parameter in child.parameters()):
+                    self._hook(child, parent=root.index)
+
+    def _drop_inner(self, inner: set[int]) -> None:
+        """A root that has become a part of another one, such as a model that DDP was laid around."""
+        for root in self.roots:
+            if id(root.ref()) in inner and root.handles:
+                for handle in root.handles:
+                    handle.remove()
+                root.handles.clear()
+
+
+class _Handles:
+    """The hooks of all roots, as one handle."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    def remove(self) -> None:
+        """Takes the hooks off."""
+        for root in self._models.roots:
+            for handle in root.handles:
+                handle.remove()
+
+
+def has_modes(model: nn.Module) -> bool:
+    """Whether train and eval mode differ: dropout that drops, or BatchNorm with statistics."""
+    return any(
+        (isinstance(module, DROPOUTS) and module.p > 0)
+        or (isinstance(module, BATCH_NORMS) and module.track_running_stats)
+        or (isinstance(module, (nn.RNNBase, nn.MultiheadAttention)) and module.dropout > 0)
+        for module in model.modules()
+    )
+
+
+def describe(model: nn.Module, index: int) -> dict[str, Any]:
+    """What a model is made of, as plain values; docs/watched-rows.md says what each key means."""
+    owners = {
+        id(parameter): (f"{path}.{name}".lstrip("."), module)
+        for path, module in model.named_modules() for name, parameter in module.named_parameters(recurse=False)
+    }  # fmt: skip
+    parameters = list(model.parameters())
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    return {
+        "model": index, "class": type(model).__name__, "num_parameters": len(parameters),
+        "num_trained": len(trained), "num_weights": sum(parameter.numel() for parameter in parameters),
+        "is_norm_alone": bool(trained) and len(trained) < len(parameters)
+        and all(isinstance(owners[id(parameter)][1], NORMS) for parameter in trained if id(parameter) in owners),
+        "unregistered": unregistered(model), "misspelt": misspelt(model), "frozen_norms": frozen_norms(model),
+        "has_modes": has_modes(model), "wrapper": _wrapper(model),
+    }  # fmt: skip
+
+
+def _wrapper(model: nn.Module) -> str | None:
+    name = type(model).__name__
+    return name if name in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel") else None
+
+
+def unregistered(model: nn.Module) -> list[str]:
+    """Attributes that hold modules or parameters in a plain list, tuple or dict, so that no optimizer finds them."""
+    known = {id(module) for module in model.modules()} | {id(parameter) for parameter in model.parameters()}
+    found = []
+    for path, module in model.named_modules():
+        for name, value in vars(module).items():
+            if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
+                continue
+            members = value.values() if isinstance(value, dict) else value
+            if any(_is_lost(member, known) for member in members):
+                found.append(f"{path}.{name}".lstrip("."))
+    return found
+
+
+def _is_lost(member: Any, known: set[int]) -> bool:
+    if isinstance(member, nn.Parameter):
+        return member.requires_grad and id(member) not in known
+    if not isinstance(member, nn.Module) or id(member) in known:
+        return False
+    return any(parameter.requires_grad and id(parameter) not in known for parameter in member.parameters())
+
+
+def misspelt(model: nn.Module) -> list[str]:
+    """Parameters and modules on which an attribute `require_grad` was set, which means nothing."""
+    things: list[tuple[str, Any]] = [*model.named_parameters(), *model.named_modules()]
+    return [name or type(model).__name__ for name, thing in things if "require_grad" in vars(thing)]
+
+
+def frozen_norms(model: nn.Module) -> list[str]:
+    """BatchNorm layers that keep statistics, whose own weights are all frozen."""
+    return [
+        name for name, module in model.named_modules()
+        if isinstance(module, BATCH_NORMS) and module.track_running_stats and module.affine
+        and not any(parameter.requires_grad for parameter in module.parameters())
+    ]  # fmt: skip

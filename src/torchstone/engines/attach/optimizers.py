@@ -1,0 +1,242 @@
+"""Optimizer steps: were there gradients, were the old ones cleared, how far did the weights move."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from torchstone.engines.attach.models import Models
+from torchstone.engines.attach.patches import Patches
+from torchstone.engines.attach.recorder import Recorder, Row, safely
+
+# Steps of an optimizer at which every gradient is looked at; later each 16th.
+ALL_FIRST, ALL_EVERY = 64, 16
+# Every so many steps norms of gradients and weights are taken.
+NORMS_EVERY = 10
+# Weights of the largest tensor whose movement stands for the update-to-weight ratio.
+SLICE = 4096
+
+
+@dataclass
+class Wheel:
+    """One optimizer: its number, its steps, and the one small parameter whose gradient is followed.
+
+    used, version: that parameter's gradient as the last step used it. accumulated: backward passes that reached it
+    since; is_cleared: whether one of them found it gone or zeroed. Other losses may add to it before it is cleared,
+    as a generator's does to a discriminator's. last: gradient and version after the last pass or step.
+    """
+
+    index: int
+    kind: str
+    ref: weakref.ref[Optimizer]
+    steps: int = 0
+    sentinel: Tensor | None = None
+    used: Tensor | None = None
+    version: int = -1
+    last: tuple[Tensor | None, int] | None = None
+    accumulated: int = 0
+    is_cleared: bool | None = None
+    clip: str | None = None
+    is_clipped_scaled: bool | None = None
+    before: tuple[Tensor, Tensor] | None = None
+    handles: list[Any] = field(default_factory=list)
+    ever: set[int] = field(default_factory=set)
+    row: Row = field(default_factory=dict)
+
+
+class Optimizers:
+    """Every optimizer that is built or steps while the recorder is on."""
+
+    def __init__(self, recorder: Recorder, models: Models) -> None:
+        self.recorder, self._models = recorder, models
+        self._wheels: weakref.WeakKeyDictionary[Optimizer, Wheel] = weakref.WeakKeyDictionary()
+        self._number = itertools.count()
+        self.owner: dict[int, Wheel] = {}  # id of a parameter → its optimizer
+        self.on_step: list[Callable[[Wheel, dict[str, Any]], None]] = []
+
+    def attach(self, patches: Patches) -> None:
+        """Hooks every optimizer's step, and sees each one that is built."""
+        patches.keep(register_optimizer_step_pre_hook(self._before))
+        patches.keep(register_optimizer_step_post_hook(self._after))
+        patches.replace(Optimizer, "__init__", self._built)
+        patches.keep(_Sentinels(self))
+
+    def wheels(self) -> list[Wheel]:
+        """All optimizers that still live, in the order in which they were seen."""
+        return sorted(self._wheels.values(), key=lambda wheel: wheel.index)
+
+    def wheel(self, optimizer: Optimizer) -> Wheel:
+        """What is known of an optimizer; from its first sight on its row is in the trace."""
+        known = self._wheels.get(optimizer)
+        if known is None:
+            known = Wheel(next(self._number), type(optimizer).__name__, weakref.ref(optimizer))
+            self._wheels[optimizer] = known
+            place = self.recorder.place(f"optimizer {known.index}")
+            known.row = self.recorder.note("optimizer", place=place, **describe(optimizer, known.index))
+            for group in optimizer.param_groups:
+                self.owner.update((id(parameter), known) for parameter in group["params"])
+            self._models.find([p for group in optimizer.param_groups for p in group["params"]], is_new=True)
+        return known
+
+    def _built(self, original: Callable[..., None]) -> Callable[..., None]:
+        def __init__(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self._see_new(optimizer)
+
+        return __init__
+
+    @safely
+    def _see_new(self, optimizer: Optimizer) -> None:
+        self.recorder.place(f"optimizer {len(self._wheels)}")
+        self.wheel(optimizer)
+
+    @safely
+    def _before(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        wheel = self.wheel(optimizer)
+        if wheel.steps % NORMS_EVERY == 0:
+            largest = max((p for g in optimizer.param_groups for p in g["params"] if p.requires_grad),
+                          key=lambda parameter: parameter.numel(), default=None)
+            if largest is not None:
+                part = largest.detach().reshape(-1)[:SLICE]
+                wheel.before = (part, part.clone())
+
+    @safely
+    def _after(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        recorder, wheel = self.recorder, self.wheel(optimizer)
+        wheel.steps += 1
+        recorder.step += 1
+        row: dict[str, Any] = {
+            "event": "step", "step": recorder.step, "optimizer": wheel.index, "own_step": wheel.steps,
+            "lr": float(optimizer.param_groups[0].get("lr", 0.0)),
+            "has_closure": any(callable(value) for value in (*args, *kwargs.values())),
+            "accumulated": wheel.accumulated if wheel.sentinel is not None else None,
+            "is_cleared": wheel.is_cleared, "is_stale": _is_stale(wheel), "clip": wheel.clip,
+            "is_clipped_scaled": wheel.is_clipped_scaled, "skipped": None,
+        }  # fmt: skip
+        if wheel.steps <= ALL_FIRST or wheel.steps % ALL_EVERY == 0:
+            self._look_at_gradients(optimizer, wheel, row)
+        self._norms(optimizer, wheel, row)
+        for listener in self.on_step:
+            listener(wheel, row)
+        wheel.accumulated, wheel.is_cleared, wheel.clip, wheel.is_clipped_scaled = 0, None, None, None
+        if wheel.sentinel is not None:
+            wheel.used = wheel.sentinel.grad
+            wheel.version = -1 if wheel.used is None else wheel.used._version
+            wheel.last = (wheel.used, wheel.version)
+        recorder.place(f"step {wheel.index}")
+        recorder.note_step(row)
+
+    def _look_at_gradients(self, optimizer: Optimizer, wheel: Wheel, row: dict[str, Any]) -> None:
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        trained = [p for p in parameters if p.requires_grad]
+        given = [p for p in trained if p.grad is not None]
+        row["num_trained"], row["num_grads"] = len(trained), len(given)
+        for parameter in parameters:
+            self.owner.setdefault(id(parameter), wheel)
+        wheel.ever.update(map(id, given))
+        if wheel.sentinel is None and given:
+            self._follow(wheel, min(given, key=lambda parameter: parameter.numel()))
+        self._models.find(parameters)
+        self._models.note_unowned(self.owner)
+        if wheel.steps % 5 == 0:
+            self._note_silent(wheel, trained)
+
+    def _note_silent(self, wheel: Wheel, trained: list[Tensor]) -> None:
+        """Into the optimizer's row: which of its parameters never had a gradient, which belong to no model."""
+        names = self._models.names()
+        silent = [names.get(id(p), "?") for p in trained if id(p) not in wheel.ever]
+        wheel.row["silent"], wheel.row["num_silent"] = silent[:20], len(silent)
+        wheel.row["silent_weights"] = sum(p.numel() for p in trained if id(p) not in wheel.ever)
+        wheel.row["weights"] = sum(p.numel() for p in trained)
+        strangers = [p for p in trained if id(p) not in names and id(p) not in wheel.ever] if names else []
+        wheel.row["num_strangers"], wheel.row["own_steps"] = len(strangers), wheel.steps
+
+    def _follow(self, wheel: Wheel, parameter: Tensor) -> None:
+        """Watches one parameter's gradient from now on, without a look at its numbers."""
+        wheel.sentinel = parameter
+        recorder = self.recorder
+        seen: list[Any] = [None, -1]
+
+        def before(gradient: Tensor) -> None:
+            old = parameter.grad
+            seen[0], seen[1] = old, -1 if old is None else old._version
+
+        def after(parameter: Tensor) -> None:
+            if not recorder.is_on:
+                return
+            if wheel.used is not None and wheel.last is not None:
+                is_same = seen[0] is wheel.last[0] and seen[1] == wheel.last[1]
+                wheel.is_cleared = bool(wheel.is_cleared) or not is_same
+            seen[0] = None
+            wheel.accumulated += 1
+            wheel.last = (parameter.grad, -1 if parameter.grad is None else parameter.grad._version)
+
+        wheel.handles.append(parameter.register_hook(before))  # type: ignore[no-untyped-call]
+        handle = parameter.register_post_accumulate_grad_hook(after)  # type: ignore[no-untyped-call]
+        wheel.handles.append(handle)
+
+    @torch.no_grad()
+    def _norms(self, optimizer: Optimizer, wheel: Wheel, row: dict[str, Any]) -> None:
+        if wheel.before is None:
+            return
+        recorder, (part, old) = self.recorder, wheel.before
+        wheel.before = None
+        size = old.float().norm()
+        recorder.later(row, "update_ratio", (part.float() - old.float()).norm() / size.clamp_min(1e-12))
+        parameters = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+        grads = [p.grad for p in parameters if p.grad is not None and not p.grad.is_sparse]
+        if grads:
+            recorder.later(row, "grad_norm", _norm(grads))
+        if parameters:
+            recorder.later(row, "weight_norm", _norm([p.detach() for p in parameters]))
+
+
+def _norm(tensors: list[Tensor]) -> Tensor:
+    """The L2 norm over all of them, in one pass; shards count as they lie on this rank."""
+    local = [t.to_local() if hasattr(t, "to_local") else t for t in tensors]
+    norm: Tensor = torch.linalg.vector_norm(torch.stack([n.float() for n in torch._foreach_norm(local)]))
+    return norm
+
+
+def _is_stale(wheel: Wheel) -> bool:
+    """Whether the step used the very gradient that the step before had used."""
+    grad = None if wheel.sentinel is None else wheel.sentinel.grad
+    return grad is not None and grad is wheel.used and grad._version == wheel.version
+
+
+class _Sentinels:
+    """The hooks on followed parameters, as one handle."""
+
+    def __init__(self, optimizers: Optimizers) -> None:
+        self._optimizers = optimizers
+
+    def remove(self) -> None:
+        """Takes the hooks off."""
+        for wheel in self._optimizers.wheels():
+            for handle in wheel.handles:
+                handle.remove()
+
+
+def describe(optimizer: Optimizer, index: int) -> dict[str, Any]:
+    """Kind and groups of an optimizer as plain values."""
+    groups = [
+        {
+            "lr": float(group.get("lr", 0.0)), "weight_decay": float(group.get("weight_decay", 0.0) or 0.0),
+            "num": len(group["params"]), "num_vectors": sum(p.ndim <= 1 for p in group["params"]),
+        }
+        for group in optimizer.param_groups
+    ]  # fmt: skip
+    parameters = [id(p) for group in optimizer.param_groups for p in group["params"]]
+    return {
+        "optimizer": index, "kind": type(optimizer).__name__, "groups": groups, "num_parameters": len(parameters),
+        "parameters": sorted(parameters),
+    }  # fmt: skip
+

@@ -1,0 +1,156 @@
+"""What was seen of a loop: rows of plain values, bounded in number, and the clock of what looking has cost."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, ParamSpec
+
+import torch
+
+Row = dict[str, Any]
+P = ParamSpec("P")
+
+# Rows of optimizer steps that are kept: the first ones whole, then the newest.
+FIRST, NEWEST = 512, 512
+# Optimizer steps after which the rows are looked at, then at every half as many more.
+LOOKS = (3, 5, 8, 10, 15, 20, 30, 50, 75)
+# Folders whose frames are never the user's own line.
+_FOREIGN = tuple(f"{os.sep}{part}" for part in (f"site-packages{os.sep}", f"torchstone{os.sep}engines{os.sep}",
+                                                f"lib{os.sep}python"))
+
+
+class Recorder:
+    """The rows of one watched loop, in the order in which things happened.
+
+    look: called with all rows when it is time to judge (a few early steps, the end of a pass over a loader, the
+    end). Numbers that are still tensors are read one step later, so that a device is not waited for.
+    is_on: False after `close`: wires that could not be put back then do nothing.
+    """
+
+    def __init__(self, look: Callable[[Sequence[Row]], None] | None = None) -> None:
+        self._look = look
+        self._others: list[tuple[int, Row]] = []
+        self._first: list[tuple[int, Row]] = []
+        self._newest: deque[tuple[int, Row]] = deque(maxlen=NEWEST)
+        self._order = 0
+        self._unread: list[tuple[Row, str, torch.Tensor, float]] = []
+        self._next_look = 0
+        self._looked_at = 0.0
+        self.is_on = True
+        self.mistakes: dict[str, str] = {}  # ours: where → what, told at the end
+        self.step = 0  # optimizer steps so far, of all optimizers
+        self.places: dict[str, str] = {}
+        self.count: dict[str, int] = {}
+
+    def note(self, event: str, **values: Any) -> Row:
+        """Writes a row; the same dictionary may be filled in later."""
+        row: Row = {"event": event, "step": self.step, **values}
+        self._order += 1
+        self._others.append((self._order, row))
+        return row
+
+    def note_step(self, row: Row) -> None:
+        """Writes the row of an optimizer step, forgets old ones, and looks when it is time."""
+        self.read()
+        self._order += 1
+        (self._first if len(self._first) < FIRST else self._newest).append((self._order, row))
+        if self._is_time():
+            self.look()
+
+    def add(self, name: str, number: int = 1) -> None:
+        """Counts something."""
+        self.count[name] = self.count.get(name, 0) + number
+
+    def later(self, row: Row, key: str, value: torch.Tensor, factor: float = 1.0) -> None:
+        """Fills `row[key]` with a tensor of one number times `factor`, read at the next step."""
+        row[key] = None
+        self._unread.append((row, key, value.detach(), factor))
+
+    def read(self) -> None:
+        """Reads the tensors that wait."""
+        for row, key, value, factor in self._unread:
+            row[key] = float(value) * factor
+        self._unread.clear()
+
+    def place(self, what: str) -> str | None:
+        """The user's own line from which this was called, as `train.py:71`; looked up once per kind of thing."""
+        if what not in self.places:
+            line = users_line()
+            if line is None:
+                return None
+            self.places[what] = line
+        return self.places[what]
+
+    def _is_time(self) -> bool:
+        if self._next_look < len(LOOKS):
+            due = LOOKS[self._next_look]
+        else:
+            due = int(LOOKS[-1] * 1.5 ** (self._next_look - len(LOOKS) + 1))
+        if self.step < due:
+            return False
+        self._next_look += 1
+        return True
+
+    def look(self, *, at_most_every_s: float = 0.0) -> None:
+        """Has the rows judged, unless that was done less than so many seconds ago."""
+        now = time.monotonic()
+        if self._look is None or not self.is_on or now - self._looked_at < at_most_every_s:
+            return
+        self._look(self.rows)
+        self._looked_at = time.monotonic()
+
+    def close(self) -> None:
+        """The last row and the last look; afterwards the wires do nothing."""
+        if not self.is_on:
+            return
+        self.read()
+        self.note("end", steps=self.step, **{f"num_{name}": number for name, number in self.count.items()})
+        self.look()
+        self.is_on = False
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows that are kept, in order."""
+        self.read()
+        return [row for _, row in sorted([*self._others, *self._first, *self._newest], key=lambda pair: pair[0])]
+
+
+def safely(method: Callable[P, None]) -> Callable[P, None]:
+    """A wire's method that never stops the loop: a mistake of ours is kept for the end, and the loop goes on.
+
+    The method's object has `recorder`; a method of a recorder that is off does nothing.
+    """
+
+    @functools.wraps(method)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        recorder: Recorder = args[0].recorder  # type: ignore[attr-defined]
+        if not recorder.is_on:
+            return
+        try:
+            method(*args, **kwargs)
+        except Exception as error:
+            if "TORCHSTONE_STRICT" in os.environ:
+                raise
+            recorder.mistakes.setdefault(method.__qualname__, f"{type(error).__name__}: {error}")
+
+    unseen: Callable[P, None] = torch.compiler.disable(run)  # type: ignore[no-untyped-call]
+    return unseen
+
+
+def users_line(limit: int = 60) -> str | None:
+    """`path:line` of the innermost frame outside of installed packages; None where there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(limit):
+        if frame is None:
+            return None
+        path = frame.f_code.co_filename
+        if not path.startswith("<") and not any(part in path for part in _FOREIGN):
+            return f"{path}:{frame.f_lineno}"
+        frame = frame.f_back
+    return None

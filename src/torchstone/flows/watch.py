@@ -1,0 +1,134 @@
+"""`watch`: the doctor around a training loop that is not ours."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from torchstone.core.catalog import all_rules
+from torchstone.core.finding import SEVERITIES, Finding
+from torchstone.core.recipe import Rules
+from torchstone.core.rule import Rule
+from torchstone.flows.judge import is_ignored
+
+# Where the rules are that judge the rows of a watched loop.
+FOLDERS = ("torchstone.rules.protocol", "torchstone.rules.meaning", "torchstone.rules.feeding")
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+class Doctor:
+    """Watches a training loop between `start` and `stop`, or as a context; the loop's numbers stay what they are.
+
+    findings: what was found so far, errors first. Each finding is told once, when it is first seen, through `tell`.
+    """
+
+    def __init__(
+        self, *, rules: Rules | None = None, tell: Callable[[Finding], None] | None = None,
+        callback: Callable[[Finding], None] | None = None,
+    ) -> None:  # fmt: skip
+        self._rules = rules or Rules()
+        self._tell, self._callback = tell, callback
+        self._found: dict[tuple[str, str], Finding] = {}
+        self._asked: list[Rule] | None = None
+        self._wiring: Any = None
+        self.mistakes: dict[str, str] = {}
+
+    def start(self, *, model: Any = None, optimizer: Any = None) -> Doctor:
+        """Attaches the doctor; `model` and `optimizer` are those that were built before."""
+        recorder = importlib.import_module("torchstone.engines.attach.recorder")
+        wiring = importlib.import_module("torchstone.engines.attach.wiring")
+        self._asked = [
+            rule for folder in FOLDERS for rule in all_rules(folder) if not is_ignored(rule.code, self._rules.ignore)
+        ]
+        self._wiring = wiring.Wiring(recorder.Recorder(self.judge))
+        self._wiring.attach()
+        self._wiring.take(model=model, optimizer=optimizer)
+        return self
+
+    def stop(self) -> None:
+        """Looks once more, then takes the doctor off."""
+        if self._wiring is not None:
+            self._wiring.detach()
+            self.mistakes |= self._wiring.recorder.mistakes
+
+    def judge(self, rows: Rows) -> None:
+        """Asks every rule about the rows; what is new is told."""
+        for rule in self._asked or ():
+            try:
+                found = list(rule.check(rows))
+            except Exception as error:
+                self.mistakes.setdefault(rule.code, f"{type(error).__name__}: {error}")
+                continue
+            for finding in found:
+                self._take(finding)
+
+    def _take(self, finding: Finding) -> None:
+        where = finding.where
+        key = (finding.code, f"{where.path}:{where.line} {where.layer} {where.field}")
+        if key in self._found:
+            return
+        severity = self._rules.severity.get(finding.code, finding.severity)
+        finding = self._found[key] = replace(finding, severity=severity)
+        if self._explained(finding):
+            return
+        for hear in (self._tell, self._callback):
+            if hear is not None:
+                hear(finding)
+
+    def _explained(self, finding: Finding) -> bool:
+        codes = {other.code for other in self._found.values()}
+        return any(rule.code in codes and finding.code in rule.explains for rule in self._asked or ())
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings that no other one explains, errors first, then by code."""
+        kept = [finding for finding in self._found.values() if not self._explained(finding)]
+        return sorted(kept, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What was seen: the rows that docs/watched-rows.md describes."""
+        rows: list[dict[str, Any]] = self._wiring.recorder.rows if self._wiring is not None else []
+        return rows
+
+    def __enter__(self) -> Doctor:
+        return self if self._wiring is not None else self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def watch(
+    model: Any = None, optimizer: Any = None, scheduler: Any = None, *, ignore: Iterable[str] = (),
+    callback: Callable[[Finding], None] | None = None, is_quiet: bool = False,
+) -> Doctor:  # fmt: skip
+    """The doctor around a plain PyTorch loop: `with ts.watch(model, optimizer) as doctor: …`.
+
+    model, optimizer, scheduler: what was built before; what is built inside is seen anyway. ignore: codes of rules
+    or families. callback: called with each finding as it is first seen. Findings also go to standard error, one line
+    each, unless is_quiet. The loop's numbers do not change by a bit.
+    """
+    doctor = Doctor(rules=Rules(ignore=list(ignore)), tell=None if is_quiet else say, callback=callback)
+    return doctor.start(model=model, optimizer=optimizer)
+
+
+def say(finding: Finding) -> None:
+    """One line about a finding, on standard error."""
+    print(line(finding), file=sys.stderr, flush=True)
+
+
+def line(finding: Finding) -> str:
+    """`torchstone RUN301 error  train.py:71  what was seen · what to do`."""
+    where = finding.where
+    place = f"  {Path(where.path).name}{f':{where.line}' if where.line else ''}" if where.path else ""
+    step = f"  step {where.step}" if where.step is not None else ""
+    sure = "" if finding.confidence == "certain" else " (likely)"
+    return f"torchstone {finding.code} {finding.severity}{sure}{place}{step}  {finding.what} · {finding.fix}"

@@ -1,0 +1,1 @@
+"""Rules that look at the data that a watched loop is fed with."""
