@@ -51,7 +51,7 @@ def run_script(
     sys.argv = [script, *arguments]
     if not is_module:
         sys.path[0] = str(Path(script).resolve().parent)
-    doctor.start()
+    doctor.start(is_script=True)
     code, failure = 0, None
     try:
         if is_module:

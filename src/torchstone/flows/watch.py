@@ -39,14 +39,18 @@ class Doctor:
         self._wiring: Any = None
         self.mistakes: dict[str, str] = {}
 
-    def start(self, *, model: Any = None, optimizer: Any = None) -> Doctor:
-        """Attaches the doctor; `model` and `optimizer` are those that were built before."""
+    def start(self, *, model: Any = None, optimizer: Any = None, is_script: bool = False) -> Doctor:
+        """Attaches the doctor; `model` and `optimizer` are those that were built before.
+
+        is_script: whether all of a script runs under it, from the first line on.
+        """
         recorder = importlib.import_module("torchstone.engines.attach.recorder")
         wiring = importlib.import_module("torchstone.engines.attach.wiring")
         self._asked = [
             rule for folder in FOLDERS for rule in all_rules(folder) if not is_ignored(rule.code, self._rules.ignore)
         ]
         self._wiring = wiring.Wiring(recorder.Recorder(self.judge))
+        self._wiring.recorder.note("start", is_script=is_script)
         self._wiring.attach()
         self._wiring.take(model=model, optimizer=optimizer)
         return self

@@ -130,3 +130,25 @@ def toy_loss(**different: Any) -> dict[str, Any]:
         "low": -1.2, "high": 1.4, "std": 0.5, "sum_error": 1.3, "entropy": 1.38, "num_labels": 4, "node": "Addmm",
         "weighted": False, "value": 1.41, **different,
     }  # fmt: skip
+
+
+def toy_input(**different: Any) -> dict[str, Any]:
+    """The row of a sound input of a forward pass in training: 32 examples of mean 0 and deviation 1."""
+    return {
+        "event": "input", "step": 0, "root": 0, "has_grad": True, "training": True, "shape": [32, 20], "num_bad": 0,
+        "low": -3.1, "high": 3.0, "mean": 0.01, "std": 1.0, **different,
+    }  # fmt: skip
+
+
+def toy_data(**different: Any) -> dict[str, Any]:
+    """The row of a sound loader's first pass: 448 rows, all distinct, labels mixed in each batch."""
+    return {
+        "event": "data", "step": 0, "loader": 0, "place": "train.py:25", "mutations": 0, "mutated": [], "overlap": {},
+        "scaled_with": {}, "generators": [], "workers": 0, "has_init": False, "num": 448, "num_distinct": 448,
+        "batches": 14, "batch_entropy": 1.3, "entropy": 1.38, "centre": 0.0, "centre_of_all": 0.1, **different,
+    }  # fmt: skip
+
+
+def training_loaders(rows: Rows) -> set[int]:
+    """The loaders over which backward passes ran."""
+    return {row["loader"] for row in of(rows, "pass") if row["backwards"]}

@@ -17,7 +17,7 @@ from torchstone.engines.attach.backward import Backwards
 from torchstone.engines.attach.losses import Losses
 from torchstone.engines.attach.models import Models, Root
 from torchstone.engines.attach.patches import Patches
-from torchstone.engines.attach.recorder import Recorder, Row, safely
+from torchstone.engines.attach.recorder import Recorder, Row, safely, users_names
 
 # Rows of passes that are written per loader; afterwards only the newest is kept up to date.
 PASSES = 40
@@ -71,7 +71,8 @@ class Loaders:
             index = self._numbers[loader] = next(self._number)
         number = self._counts[index] = self._counts.get(index, 0) + 1
         values = {
-            "loader": index, "number": number, "place": self.recorder.place(f"loader {index}"), **describe(loader),
+            "loader": index, "number": number, "names": users_names(loader),
+            "place": self.recorder.place(f"loader {index}"), **describe(loader),
             "batches": 0, "examples": 0, "backwards": 0, "forwards": 0, "forwards_with_grad": 0,
             "forwards_in_training": 0, "losses": 0, "modes_matter": False, "is_whole": False,
             "first_step": self.recorder.step,

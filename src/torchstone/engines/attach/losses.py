@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchstone.engines.attach.models import Models
 from torchstone.engines.attach.patches import Patches
-from torchstone.engines.attach.recorder import Recorder, safely
+from torchstone.engines.attach.recorder import Recorder, Row, safely
 
 NAMES = (
     "cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss",
@@ -33,6 +33,7 @@ class Losses:
     def __init__(self, recorder: Recorder, models: Models) -> None:
         self.recorder, self._models = recorder, models
         self._num: dict[tuple[str, bool], int] = {}
+        self.on_row: list[Callable[[Row, Tensor, Tensor], None]] = []
         self.on_call: list[Callable[[str, Tensor, Tensor, Tensor], None]] = []
 
     def attach(self, patches: Patches) -> None:
@@ -69,6 +70,8 @@ class Losses:
             **describe(input.detach(), target.detach()), node=behind_views(input),
         )  # fmt: skip
         row["weighted"] = kwargs.get("weight") is not None
+        for hear in self.on_row:
+            hear(row, input.detach(), target.detach())
         if isinstance(result, Tensor) and result.numel() == 1:
             self.recorder.later(row, "value", result)
 

@@ -143,6 +143,19 @@ def safely(method: Callable[P, None]) -> Callable[P, None]:
     return unseen
 
 
+def users_names(thing: Any, limit: int = 60) -> list[str]:
+    """The names that the user's own frames have for an object, from the innermost outwards."""
+    found: dict[str, None] = {}
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(limit):
+        if frame is None:
+            break
+        if not any(part in frame.f_code.co_filename for part in _FOREIGN):
+            found.update((name, None) for name, value in frame.f_locals.items() if value is thing)
+        frame = frame.f_back
+    return list(found)
+
+
 def users_line(limit: int = 60) -> str | None:
     """`path:line` of the innermost frame outside of installed packages; None where there is none."""
     frame: FrameType | None = sys._getframe(1)

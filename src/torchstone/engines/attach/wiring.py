@@ -6,6 +6,8 @@ from typing import Any
 
 from torchstone.engines.attach.backward import Backwards
 from torchstone.engines.attach.clipping import Clipping
+from torchstone.engines.attach.fingerprints import Fingerprints
+from torchstone.engines.attach.inputs import Inputs
 from torchstone.engines.attach.loaders import Loaders
 from torchstone.engines.attach.losses import Losses
 from torchstone.engines.attach.models import Models
@@ -15,6 +17,7 @@ from torchstone.engines.attach.recorder import Recorder
 from torchstone.engines.attach.saving import Saving
 from torchstone.engines.attach.scalers import Scalers
 from torchstone.engines.attach.schedulers import Schedulers
+from torchstone.engines.attach.seeds import Seeds
 
 
 class Wiring:
@@ -28,10 +31,12 @@ class Wiring:
         self.scalers = Scalers(recorder, self.models, self.optimizers, self.backwards)
         self.losses = Losses(recorder, self.models)
         self.loaders = Loaders(recorder, self.models, self.backwards, self.losses)
+        self.inputs = Inputs(recorder, self.models, self.losses)
+        self.fingerprints = Fingerprints(recorder, self.loaders)
         self._wires: list[Any] = [
             self.models, self.optimizers, self.backwards, self.scalers, self.losses, self.loaders,
             Clipping(recorder, self.optimizers, self.backwards, self.scalers),
-            Schedulers(recorder, self.optimizers, self.backwards), Saving(recorder),
+            Schedulers(recorder, self.optimizers, self.backwards), Saving(recorder), Seeds(recorder),
         ]  # fmt: skip
         self._patches = Patches()
 
