@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
+import pytest
 from sklearn.datasets import load_digits, load_wine
 
+from torchstone.cli.train import baseline_line
 from torchstone.core.recipe import Data
 from torchstone.flows.baselines import baselines
 from torchstone.flows.look import look
 from torchstone.flows.plan import task_of
+from torchstone.report.tables import baselines_table
 
 
 def of(path: Path) -> dict[str, dict[str, float]]:
@@ -25,7 +29,8 @@ def test_a_table_gets_the_prior_and_a_line(tmp_path: Path) -> None:
         writer.writerow([*(f"c{i}" for i in range(x.shape[1])), "label"])
         writer.writerows([*row, f"kind {label}"] for row, label in zip(x, y, strict=True))
     found = of(tmp_path / "wine.csv")
-    assert set(found) == {"prior", "ridge"}
+    assert set(found) == {"prior", "ridge", "boosted_trees"}
+    assert found["boosted_trees"]["accuracy"] > 0.9
     assert 0.3 < found["prior"]["accuracy"] < 0.5
     assert found["ridge"]["accuracy"] > 0.9
 
@@ -39,6 +44,22 @@ def test_a_number_gets_the_median_and_a_line(tmp_path: Path) -> None:
     found = of(tmp_path / "line.csv")
     assert found["ridge"]["r2"] > 0.99
     assert found["prior"]["r2"] < 0.1
+    assert found["boosted_trees"]["r2"] > 0.9
+
+
+def test_trees_that_are_not_installed_are_named_with_their_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open(tmp_path / "line.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["x", "label"], *([i / 7, 3 * i / 7 + 0.25] for i in range(200))])
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    dataset = look(Data(path=str(tmp_path / "line.csv"))).dataset
+    rows = baselines(dataset, task_of(dataset))
+    (trees,) = (row for row in rows if row["name"] == "boosted_trees")
+    assert trees["metrics"] == {}
+    assert "torchstone[trees]" in trees["missing"]
+    assert "boosted_trees: pip install 'torchstone[trees]'" in baseline_line(rows, ["r2"])
+    assert "torchstone[trees]" in baselines_table(rows)
 
 
 def test_texts_get_naive_bayes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("name", ["parts.md", "rules.md"])
+@pytest.mark.parametrize("name", ["parts.md", "rules.md", "which-loss-and-optimizer.md"])
 def test_the_page_is_up_to_date(name: str) -> None:
     spec = importlib.util.spec_from_file_location("make_pages", DOCS / "make_pages.py")
     assert spec is not None

@@ -13,6 +13,9 @@ import measures
 ROOMS = (
     "parts/schedules", "parts/splitters", "parts/metrics", "parts/tasks",
     "engines/pytorch/losses", "engines/pytorch/optimizers", "engines/pytorch/models", "engines/pytorch/averaging",
+    "engines/pytorch/adapters",
+    "engines/pytorch/distortions", "engines/pytorch/erasures", "engines/pytorch/edits", "engines/pytorch/audio",
+    "engines/pytorch/norms", "engines/pytorch/inits",
     "engines/pytorch/transforms", "engines/pytorch/precisions", "engines/pytorch/strategies",
 )  # fmt: skip
 

@@ -9,6 +9,8 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from torch import nn
 
+from torchstone.engines.pytorch.losses import Loss
+from torchstone.engines.pytorch.losses.info_nce import info_nce
 from torchstone.engines.pytorch.losses.nt_xent import nt_xent
 from torchstone.engines.pytorch.losses.triplet import triplet
 
@@ -66,11 +68,13 @@ def views(pictures: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return torch.cat(made)
 
 
-def test_two_views_and_a_linear_probe_beat_raw_pixels_with_ten_labels_a_class() -> None:
+@pytest.mark.parametrize("loss", [nt_xent(temperature=0.2), info_nce(temperature=0.2, symmetric=True)],
+                         ids=["nt_xent", "info_nce"])  # fmt: skip
+def test_two_views_and_a_linear_probe_beat_raw_pixels_with_ten_labels_a_class(loss: Loss) -> None:
     pictures, kinds, test_pictures, test_kinds = digits()
     model, head = small_cnn(0), nn.Sequential(nn.ReLU(), nn.Linear(64, 32))
     optimizer = torch.optim.AdamW([*model.parameters(), *head.parameters()], lr=2e-3, fused=True)
-    loss, generator = nt_xent(temperature=0.2), torch.Generator().manual_seed(2)
+    generator = torch.Generator().manual_seed(2)
     for _ in range(15):
         for rows in torch.randperm(len(pictures), generator=generator).split(128):
             first, second = head(model(views(pictures[rows], generator))).chunk(2)

@@ -10,7 +10,10 @@ from torchstone.core.catalog import all_rules, names
 from torchstone.testing.check_rule import check_rule
 
 RULES = [(folder, rule) for folder in names("torchstone.rules") for rule in all_rules(f"torchstone.rules.{folder}")]
-FAMILIES = {"dataset": "DAT", "reading": "DAT", "trace": "RUN", "recipe": "PLN", "evaluation": "EVA"}
+FAMILIES = {
+    "dataset": "DAT", "reading": "DAT", "recipe": "PLN", "evaluation": "EVA", "trace": "RUN", "protocol": "RUN",
+    "meaning": "RUN", "feeding": "RUN", "health": "RUN",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("folder", "rule"), RULES, ids=[rule.code for _, rule in RULES])

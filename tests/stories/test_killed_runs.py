@@ -26,6 +26,15 @@ RECIPES: dict[str, list[str]] = {
         "pictures", "--epochs=3", "checkpoint.every_steps=4", "train.batch_size=8", "image.augment=crop_flip",
         "image.cache_gib=0", "train.workers=2", "model.dropout=0.2", "model.width=8",
     ],
+    "pictures changed in every way": [
+        "pictures", "--epochs=3", "checkpoint.every_steps=4", "train.batch_size=8", "image.augment=crop_flip",
+        "image.distort=rand_augment", "image.erase=random_erasing", "train.workers=1", "model.width=8",
+        "model.norm=group", "model.stochastic_depth=0.3", "init=orthogonal",
+    ],
+    "edited text": [
+        "texts.jsonl", "--epochs=3", "checkpoint.every_steps=5", "train.batch_size=16", "text.augment=eda",
+        "model.name=text_transformer", "model.width=16", "model.stochastic_depth=0.3", "model.norm=rms",
+    ],
     "pictures that stop early": [
         "pictures", "--epochs=9", "train.patience=1", "train.batch_size=8", "model.width=8", "checkpoint.every_steps=8",
     ],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stage import TORCHRUN, begin, call, checkpoints, differences, rows, run_folder, table, told, wait_until
+from stage import TORCHRUN, begin, call, checkpoints, differences, pictures, rows, run_folder, table, told, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -137,6 +137,18 @@ def test_a_run_of_one_process_goes_on_with_two_ranks_and_says_so(project: Path) 
     assert "ddp → single" in told("train", "--resume", "grown", "--epochs=16", cwd=project)
     steps = [row["step"] for row in rows(run_folder(project, "grown"), "step")]
     assert steps == list(range(1, len(steps) + 1))
+
+
+def test_batchnorm_over_two_ranks_learns_what_one_process_learns(project: Path) -> None:
+    pictures(project / "pictures", 96)
+    fields = ("train.sync_batchnorm=true", "train.batch_size=17", "model.width=8", "image.distort=trivial_augment",
+              "train.workers=0", "train.threads=1")  # fmt: skip
+    words = ["train", "pictures", "--epochs=2", *(w for field in fields for w in ("--set", field)), "--run-name"]
+    told(*words, "one-process", cwd=project)
+    done = call(*words, "two-ranks", cwd=project, prefix=NO_RESTART)
+    assert done.returncode == 0, done.stderr[-3000:]
+    one, two = (numbers(run_folder(project, name)) for name in ("one-process", "two-ranks"))
+    assert two == pytest.approx(one, abs=2e-3)
 
 
 def test_no_rank_reads_the_best_checkpoint_before_it_is_written(project: Path) -> None:

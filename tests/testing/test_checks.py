@@ -8,7 +8,10 @@ import pytest
 import torch
 
 from torchstone.core.finding import Finding
+from torchstone.engines.pytorch.averaging.ema import Average, ema
+from torchstone.engines.pytorch.averaging.swa import Mean, swa
 from torchstone.rules.dataset.conflicting_duplicates import RULE
+from torchstone.testing.check_averaging import check_averaging
 from torchstone.testing.check_loss import check_loss
 from torchstone.testing.check_optimizer import check_optimizer
 from torchstone.testing.check_rule import check_rule
@@ -74,3 +77,49 @@ def test_a_broken_rule_is_caught(change, said):
 
 def test_a_sound_rule_passes():
     check_rule(RULE)
+
+
+@pytest.mark.parametrize("make", [
+    ema, lambda model: ema(model, decay=0.5, recalibrate=3), swa, lambda model: swa(model, start=0.0, every=1),
+    lambda model: swa(model, start=0.4, every=4, recalibrate=0),
+])
+def test_our_averages_keep_the_contract(make):
+    check_averaging(make)
+
+
+class Forgetful(Mean):
+    """A mean that forgets how many there were."""
+
+    def load(self, state, num):
+        super().load(state, min(num, 1))
+
+
+class Uncounted(Average):
+    """An average that does not say when it moves."""
+
+    num = property(lambda self: 0, lambda self, value: None)
+
+
+class Live(Average):
+    """An average that is the model itself."""
+
+    def state(self):
+        return {name: value.detach() for name, value in self._live.items()}
+
+
+class Ahead(Average):
+    """An average that runs past the weights."""
+
+    def state(self):
+        return {name: value + 1 for name, value in super().state().items()}
+
+
+@pytest.mark.parametrize(("make", "said"), [
+    (lambda model: Forgetful(model, 0.0, 1, 0), "goes another way"),
+    (lambda model: Uncounted(model, 0.5), "num does not"),
+    (lambda model: Live(model, 0.5), "the model's own|another way"), (lambda model: Ahead(model, 0.5), "beyond"),
+    (lambda model: swa(model.__class__(model[0])), "names are not"),
+])
+def test_a_broken_average_is_caught(make, said):
+    with pytest.raises(AssertionError, match=said):
+        check_averaging(make)

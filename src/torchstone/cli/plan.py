@@ -24,10 +24,14 @@ def command(path: str | None, **given: Any) -> int:
 
     planned = make_plan(recipe, project=project, progress=show.reading(given["is_json"]))
     planned = measure.measured(planned, project, given)
+    from torchstone.flows.transfer import weights_note
+
+    note = weights_note(planned, project=project)
     if given["is_json"]:
         show.answer(
             {
                 "plan": planned.plan.to_rows(),
+                **({"weights": note} if note else {}),
                 "dataset": {"digest": planned.look.dataset.digest, "n": len(planned.look.dataset)},
                 "findings": [finding.to_json() for finding in planned.findings],
             }
@@ -36,5 +40,7 @@ def command(path: str | None, **given: Any) -> int:
         from torchstone.report.terminal import plan_rows, show_rows
 
         show_rows(plan_rows(planned.plan, planned.findings))
+        if note:
+            click.echo(f"weights     {note}")
         click.echo(f"\nnext        {options.call('train', path, given)}")
     return show.exit_code(planned.findings)

@@ -126,9 +126,11 @@ def note_taker(notes: list[str]) -> Observer:
 
 
 def baseline_line(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> str:
-    """The first metric of each simple predictor on the validation part."""
-    shown = [(row["name"], row["metrics"].get(names[0])) for row in rows] if names else []
-    return f"{names[0]} " + " · ".join(f"{n} {v:.4g}" for n, v in shown if v is not None) if shown else ""
+    """The first metric of each simple predictor on the validation part; of one that is not installed, what to do."""
+    shown = [(row["name"], row["metrics"].get(names[0]), row.get("missing")) for row in rows] if names else []
+    said = [f"{name} {value:.4g}" if value is not None else f"{name}: {missing}" for name, value, missing in shown
+            if value is not None or missing]  # fmt: skip
+    return f"{names[0]} " + " · ".join(said) if said else ""
 
 
 def chosen_first(metrics: Mapping[str, float | None], metric: str | None) -> dict[str, float | None]:

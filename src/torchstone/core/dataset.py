@@ -27,6 +27,8 @@ class Dataset:
     classes: the K class names in the order of the indices; empty for a number.
     split: N strings of SPLITS.
     groups: int64 [N]; examples with equal input share a number.
+    difficulty: float64 [N], how hard each example is as the data says it, larger is harder, NaN where it does not
+        say; None where it has no such column.
     digest: SHA-256 over every byte that was read and over the labels and splits.
     """
 
@@ -42,6 +44,7 @@ class Dataset:
     split: np.ndarray
     groups: np.ndarray
     digest: str
+    difficulty: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -71,4 +74,5 @@ class Dataset:
             target=self.target[rows],
             split=self.split[rows],
             groups=self.groups[rows],
+            difficulty=None if self.difficulty is None else self.difficulty[rows],
         )

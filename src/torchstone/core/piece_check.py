@@ -12,6 +12,9 @@ from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.recipe import Piece, Recipe
 from torchstone.core.recipe_check import found
 
+# Options that every part of a folder has beside those of its signature: the engine does their work.
+SHARED = {"torchstone.engines.pytorch.models": (catalog.Option("weights", str | None, None),)}
+
 
 def check_recipe_pieces(
     recipe: Recipe, folders: Mapping[str, str], *, planned: Mapping[str, str | None] | None = None
@@ -56,7 +59,7 @@ def _check(folder: str, piece: Piece, place: Callable[[str], str]) -> list[Stone
         part = catalog.find(folder, piece.name)
     except StoneError as error:
         return [StoneError(error.what, where=place(""), fix=error.fix)]
-    known = {option.name: option for option in catalog.options(part)}
+    known = {option.name: option for option in (*SHARED.get(folder, ()), *catalog.options(part))}
     given = piece.options()
     errors = [_unknown(piece.name, name, list(known), place(f".{name}")) for name in given if name not in known]
     for name, option in known.items():

@@ -39,7 +39,8 @@ class Piece(BaseModel):
 
 
 # The fields of a recipe that take a part.
-PIECES = ("model", "loss", "optimizer", "schedule", "averaging", "sampler", "mix", "clipping", "image.augment")
+PIECES = ("model", "adapter", "loss", "optimizer", "schedule", "averaging", "sampler", "mix", "clipping",
+          "image.augment", "image.distort", "image.erase", "text.augment", "init", "data.resample")
 
 Named = Annotated[Piece, BeforeValidator(_named)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -65,7 +66,10 @@ class Shares(Section):
 
 
 class Data(Section):
-    """Where the examples are and what their columns mean."""
+    """Where the examples are and what their columns mean.
+
+    difficulty: a column of numbers, larger for a harder example; it is no feature, see the sampler curriculum.
+    """
 
     path: str
     label: str | list[str] | None = None
@@ -75,6 +79,8 @@ class Data(Section):
     split_column: str | None = None
     split: Shares | None = None
     label_separator: str | None = None
+    difficulty: str | None = None
+    resample: Named | None = None
 
 
 class Image(Section):
@@ -82,6 +88,8 @@ class Image(Section):
 
     size: Annotated[int, Field(ge=8, le=2048)] | None = None
     augment: Named | None = None
+    distort: Named | None = None
+    erase: Named | None = None
     cache_gib: Annotated[float, Field(ge=0)] | None = None
 
 
@@ -91,6 +99,7 @@ class Text(Section):
     vocabulary: Annotated[int, Field(ge=16)] | None = None
     max_length: Annotated[int, Field(ge=4)] | None = None
     lowercase: bool | None = None
+    augment: Named | None = None
 
 
 class Checkpoint(Section):
@@ -101,16 +110,37 @@ class Checkpoint(Section):
     keep: Count | None = None
 
 
+class StopOn(Section):
+    """Early stopping: after `patience` validations that were not better by more than `min_delta`.
+
+    metric: one of the task's, or loss. direction: max or min, instead of the metric's own.
+    """
+
+    metric: str
+    patience: Count
+    min_delta: Annotated[float, Field(ge=0)] | None = None
+    direction: Literal["max", "min"] | None = None
+
+
 class Train(Section):
-    """How the loop runs. batch_size counts the examples of one optimizer step over all ranks and micro-batches."""
+    """How the loop runs. batch_size counts the examples of one optimizer step over all ranks and micro-batches.
+
+    l1: a step takes rate * l1 off the size of each weight that decays, down to 0. unfreeze: epochs between the
+    releases of frozen layers, or after which epoch each comes; the last layer first.
+    """
 
     epochs: Count | None = None
     batch_size: Count | None = None
     accumulate: Count | None = None
+    recompute: bool | None = None
     precision: Literal["fp32", "bf16", "fp16"] | None = None
     clip_norm: Annotated[float, Field(ge=0)] | None = None
+    l1: Annotated[float, Field(ge=0)] | None = None
     freeze: list[str] | None = None
+    unfreeze: Count | list[Count] | None = None
+    sync_batchnorm: bool | None = None
     patience: Annotated[int, Field(ge=0)] | None = None
+    stop_on: StopOn | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     deterministic: bool | None = None
     workers: Annotated[int, Field(ge=0)] | None = None
@@ -135,7 +165,8 @@ class GroupRule(Section):
 class Parameters(Section):
     """Rates and decay by name and by layer.
 
-    layer_decay: each layer learns at so many times the rate of the next one. groups: later rules win.
+    layer_decay: each layer learns at so many times the rate of the next one, also one that `train.unfreeze` releases
+    later. groups: later rules win.
     """
 
     layer_decay: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -159,6 +190,8 @@ class Recipe(Section):
     image: Image = Image()
     text: Text = Text()
     model: Named | None = None
+    adapter: Named | None = None
+    init: Named | None = None
     loss: Named | None = None
     optimizer: Named | None = None
     schedule: Named | None = None

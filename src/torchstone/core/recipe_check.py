@@ -35,6 +35,10 @@ ELSEWHERE = {
     "image_size": "image.size",
     "scheduler": "schedule",
     "criterion": "loss",
+    "sync_batchnorm": "train.sync_batchnorm",
+    "sync_bn": "train.sync_batchnorm",
+    "auto_augment": "image.distort",
+    "drop_path_rate": "model.stochastic_depth",
 }
 
 

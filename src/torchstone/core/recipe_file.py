@@ -13,6 +13,9 @@ from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.recipe import PIECES, Recipe
 from torchstone.core.recipe_check import found, mistakes
 
+# Fields that are files or folders: a relative one counts from the recipe's folder.
+PATHS = (("data", "path"), ("model", "weights"), ("model", "folder"))
+
 
 @dataclass
 class _Draft:
@@ -25,7 +28,7 @@ class _Draft:
 def read_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
     """The recipe in a YAML file, with `train.epochs=5` laid over it.
 
-    A relative data.path counts from the recipe's folder (in an override, from the current one).
+    Relative paths (`PATHS`) count from the recipe's folder (in an override, from the current one).
     Raises StoneErrors that tell every unknown or ill-typed field at once, each with file and line.
     """
     marked = marks.parse(_text(path), str(path))
@@ -65,9 +68,16 @@ def _text(path: Path) -> str:
 
 
 def _anchor(values: dict[str, Any], folder: Path) -> None:
-    data = values.get("data")
-    if isinstance(data, dict) and isinstance(data.get("path"), str):
-        data["path"] = os.path.normpath((folder / Path(data["path"]).expanduser()).absolute())
+    for section, name in PATHS:
+        fields = values.get(section)
+        if isinstance(fields, dict) and isinstance(fields.get(name), str):
+            fields[name] = _absolute(folder, fields[name])
+
+
+def _absolute(folder: Path, written: str) -> str:
+    place = (folder / Path(written).expanduser()).absolute()
+    # `hub` and `folder` are words of model.weights, unless something is called so
+    return written if written in ("hub", "folder") and not place.exists() else os.path.normpath(place)
 
 
 def _build(draft: _Draft, overrides: Sequence[str], source: str) -> Recipe:
@@ -97,8 +107,8 @@ def _override(draft: _Draft, text: str) -> StoneError | None:
         if below is not None and not isinstance(below, dict):
             return StoneError(f"{name} is {found(below)}, which has no fields", where=f"--set {text}")
         section[key] = section = below or {}
-    if keys == ["data", "path"] and isinstance(parsed, str):
-        parsed = str(Path(parsed).expanduser().absolute())
+    if tuple(keys) in PATHS and isinstance(parsed, str):
+        parsed = _absolute(Path.cwd(), parsed)
     section[keys[-1]] = parsed
     stale = [path for path in draft.places if path[: len(keys)] == tuple(keys)]
     for path in (*stale, tuple(keys)):

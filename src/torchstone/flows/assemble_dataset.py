@@ -60,6 +60,7 @@ def assemble_dataset(
         split=split,
         groups=groups,
         digest=_digest(examples, split),
+        difficulty=examples.difficulty,
     )
     return dataset, choices
 

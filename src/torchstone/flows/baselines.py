@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from torchstone.core.catalog import find
 from torchstone.core.dataset import Dataset
+from torchstone.core.errors import StoneError
 from torchstone.core.task import Task
 from torchstone.parts import metrics
+from torchstone.parts.choices.which_model import TREES_WIN_BELOW
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +24,9 @@ THUMBNAIL = 16  # pixels a side
 def baselines(dataset: Dataset, task: Task, *, seed: int = 0) -> list[dict[str, Any]]:
     """One row per predictor: {"name", "n_train", "n", "metrics": {name: value}}; empty without a validation part.
 
-    The prior always; for tables ridge regression, for texts with one class naive Bayes, for pictures with one class
-    the nearest neighbours of thumbnails. Larger parts are sampled.
+    The prior always; for tables ridge regression and, below 100,000 training rows, boosted trees; for texts with one
+    class naive Bayes, for pictures with one class the nearest neighbours of thumbnails. Larger parts are sampled. A
+    predictor whose package is not installed has no metrics and says in "missing" what to install.
     """
     train, judged = _sample(dataset.rows("train"), MOST_TRAIN, seed), dataset.rows("validation")
     judged = _sample(judged, MOST_JUDGED, seed)
@@ -43,6 +46,9 @@ def _predictors(
         columns = _columns(dataset, train)
         if columns.shape[1]:
             yield "ridge", train, (columns[train], columns[judged])
+            every = dataset.rows("train")
+            if len(every) < TREES_WIN_BELOW:
+                yield "boosted_trees", every, (columns[every], columns[judged])
     elif task.target == "single" and task.modality == "text":
         yield "naive_bayes", train, (dataset.take(train).texts(), dataset.take(judged).texts())
     elif task.target == "single" and task.modality == "image":
@@ -53,10 +59,14 @@ def _predictors(
 def _row(
     name: str, inputs: tuple[Any, Any], dataset: Dataset, task: Task, train: np.ndarray, judged: np.ndarray
 ) -> dict[str, Any]:
-    scores = find(FOLDER, name)(inputs[0], dataset.target[train], inputs[1], len(dataset.classes))
+    row: dict[str, Any] = {"name": name, "n_train": len(train), "n": len(judged)}
+    try:
+        scores = find(FOLDER, name)(inputs[0], dataset.target[train], inputs[1], len(dataset.classes))
+    except StoneError as error:  # a package of an extra that is not installed
+        return {**row, "metrics": {}, "missing": error.fix or error.what}
     values = {m: find("torchstone.parts.metrics", m)(scores, dataset.target[judged]) for m in
               metrics.metrics_for(task.target)}  # fmt: skip
-    return {"name": name, "n_train": len(train), "n": len(judged), "metrics": values}
+    return {**row, "metrics": values}
 
 
 def _sample(rows: np.ndarray, most: int, seed: int) -> np.ndarray:

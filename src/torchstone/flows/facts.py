@@ -20,6 +20,7 @@ def facts_of(dataset: Dataset, task: Task) -> dict[str, Any]:
 
     num_train, num_validation, num_test, num_classes, target; smallest_class, largest_class, class_counts (training
     examples);
+    a number as target: target_outliers, target_robust_std, target_kurtosis (see `spread_of`);
     pictures: median_height, median_width (pixels), channels; texts: words_p50, words_p99;
     tables: num_numbers, num_categories, num_columns.
     """
@@ -38,9 +39,34 @@ def facts_of(dataset: Dataset, task: Task) -> dict[str, Any]:
         sizes = np.bincount(dataset.target[train], minlength=len(dataset.classes))
         facts |= {"smallest_class": int(sizes.min()), "largest_class": int(sizes.max())}
         facts["class_counts"] = sizes.tolist()
+    if task.target == "number":
+        facts |= spread_of(dataset.target[train])
     sample = train[np.linspace(0, len(train) - 1, min(SAMPLE, len(train))).astype(np.int64)]
     looks = {"image": _picture_facts, "text": _text_facts, "table": _table_facts}
     return facts | looks[task.modality](dataset, sample)
+
+
+def spread_of(target: np.ndarray) -> dict[str, float | None]:
+    """How far numbers lie apart, float [N] → plain numbers, finite ones counted alone.
+
+    target_outliers: share beyond Tukey's outer fences, 3 IQR outside the quartiles (Tukey 1977); None where half of
+    the numbers are equal. target_robust_std: IQR / 1.349, which is the standard deviation of a normal law, in
+    standard deviations of the target: 1 for a normal law, less with outliers; None where that is 0.
+    target_kurtosis: the fourth standardised moment less 3; None without spread.
+    """
+    import numpy as np
+
+    finite = target[np.isfinite(target)].astype(np.float64)
+    low, high = np.quantile(finite, [0.25, 0.75]) if len(finite) else (0.0, 0.0)
+    width, std = float(high - low), float(finite.std()) if len(finite) else 0.0
+    if not width or not std:
+        return {"target_outliers": None, "target_robust_std": None, "target_kurtosis": None}
+    is_far = (finite < low - 3 * width) | (finite > high + 3 * width)
+    return {
+        "target_outliers": float(is_far.mean()),
+        "target_robust_std": width / 1.349 / std,
+        "target_kurtosis": float((((finite - finite.mean()) / std) ** 4).mean() - 3),
+    }
 
 
 def _picture_facts(dataset: Dataset, sample: np.ndarray) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from torchstone.core.errors import StoneError
-from torchstone.core.plan import Choice, Plan
+from torchstone.core.plan import START, Choice, Plan
 from torchstone.flows.plan import Planned
 from torchstone.flows.time_limit import FILLED
 from torchstone.flows.train import setting_of
+from torchstone.parts.choices.scaled_rate import scaled_rate
 
 SMITH = "Smith 2017, Cyclical Learning Rates"
 
@@ -74,6 +75,7 @@ def measure(planned: Planned, *, project: Path, rate: bool, batch: bool) -> Meas
         find_batch = importlib.import_module(f"{finders}.batch").find_batch
         sizes = vars(find_batch(job, wanted=planned.plan["train.batch_size"]))
         sizes["trials"] = [vars(trial) for trial in sizes["trials"]]
+        sizes["offer"] = offered_rate(planned.plan, int(sizes["fastest"]))
         _put(choices, _batch_choices(sizes))
         setting = replace(setting, plan=Plan(choices))
     if rate:
@@ -94,6 +96,21 @@ def _rate_choices(curve: Mapping[str, Any]) -> list[Choice]:
         return []
     value = float(f"{curve['suggestion']:.2g}")
     return [Choice("optimizer.options.lr", value, "derived", f"range test: {curve['reason']}", SMITH)]
+
+
+def offered_rate(plan: Plan, fastest: int) -> str:
+    """What to set for the batch that was fastest, with the learning rate that it would ask for; empty if it is planned.
+
+    The rate is a starting point by the scaling rules of `parts.choices.scaled_rate`, and nothing is changed.
+    """
+    batch, rate = int(plan["train.batch_size"]), plan.get("optimizer.options.lr")
+    if not fastest or fastest == batch:
+        return ""
+    said = f"{fastest} examples a step are fastest: train.batch_size={fastest}"
+    if not isinstance(rate, float):
+        return said
+    scaled, rule = scaled_rate(str(plan["optimizer.name"]), rate, fastest, batch)
+    return f"{said} optimizer.lr={scaled:g} instead of {batch} and {rate:g} ({rule}; {START})"
 
 
 def _batch_choices(sizes: Mapping[str, Any]) -> list[Choice]:

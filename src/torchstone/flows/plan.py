@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,17 +15,19 @@ from torchstone.core.piece_check import check_recipe_pieces
 from torchstone.core.plan import Choice, Plan, Planning
 from torchstone.core.recipe import PIECES, Recipe
 from torchstone.core.task import Task
-from torchstone.flows.facts import facts_of
+from torchstone.flows.check_order import order_faults
+from torchstone.flows.choose_values import known_facts, planned_choices
 from torchstone.flows.judge import judge
 from torchstone.flows.look import Look, find_task, look_as
+from torchstone.flows.option_ranges import check_values
 from torchstone.flows.read_pictures import Progress
 from torchstone.parts import metrics
-from torchstone.parts.choices.imbalance import choose_imbalance
-from torchstone.parts.choices.run import choose_run
+from torchstone.parts.choices.imbalance import counted_weights
 
 # Where the parts of each field live.
 FOLDERS = {
     "model": "torchstone.engines.pytorch.models",
+    "adapter": "torchstone.engines.pytorch.adapters",
     "loss": "torchstone.engines.pytorch.losses",
     "optimizer": "torchstone.engines.pytorch.optimizers",
     "schedule": "torchstone.parts.schedules",
@@ -35,6 +36,11 @@ FOLDERS = {
     "mix": "torchstone.engines.pytorch.mixes",
     "clipping": "torchstone.engines.pytorch.clipping",
     "image.augment": "torchstone.engines.pytorch.transforms",
+    "image.distort": "torchstone.engines.pytorch.distortions",
+    "image.erase": "torchstone.engines.pytorch.erasures",
+    "text.augment": "torchstone.engines.pytorch.edits",
+    "init": "torchstone.engines.pytorch.inits",
+    "data.resample": "torchstone.parts.resamplers",
 }
 # Options that the engine works out itself, or that the plan shows under another field.
 HIDDEN = {("optimizer", "betas"), ("optimizer", "eps")}
@@ -67,17 +73,12 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
     task = task_of(dataset)
     check_fit(recipe, task, dataset)
     findings = [*seen.findings, *judge(dataset, "torchstone.rules.dataset", recipe.rules)]
-    facts = facts_of(dataset, task) | machine_facts()
-    facts |= {"model": recipe.model.name} if recipe.model and recipe.model.name else {}
-    facts |= {"loss": recipe.loss.name} if recipe.loss and recipe.loss.name else {}
-    # without the cache every batch is decoded anew
-    facts["is_heavy"] = task.modality == "image" and recipe.image.cache_gib == 0
-    facts["is_small"] = task.modality == "table" or max(facts.get("median_height", 64), 0) <= 32
-    choices = {choice.field: choice for choice in [*seen.choices, *choose_run(task, facts)]}
-    choices |= {choice.field: choice for choice in [*_modality_choices(task, facts), *choose_imbalance(facts)]}
+    facts = known_facts(recipe, dataset, task)
+    choices = planned_choices(recipe, task, facts, seen.choices)
     chosen = {piece: choices[f"{piece}.name"].value for piece in PIECES if f"{piece}.name" in choices}
     check_recipe_pieces(recipe, FOLDERS, planned=chosen)
-    plan = Plan(overlaid(recipe, choices))
+    plan = Plan(counted_weights(overlaid(recipe, choices), facts))
+    check_values(recipe, plan, FOLDERS, model_refusal=facts.pop("model_refusal", None))
     findings += judge(Planning(plan, task, facts), "torchstone.rules.recipe", recipe.rules)
     return Planned(recipe, plan, seen, task, findings)
 
@@ -85,18 +86,6 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
 def task_of(dataset: Dataset) -> Task:
     """The task part of a dataset."""
     return find_task(dataset.task)
-
-
-def machine_facts() -> dict[str, Any]:
-    """What the machine offers, asked of the engine."""
-    facts: dict[str, Any] = importlib.import_module("torchstone.engines.pytorch.machine").machine_facts()
-    return facts
-
-
-def _modality_choices(task: Task, facts: Mapping[str, Any]) -> list[Choice]:
-    module = importlib.import_module(f"torchstone.parts.choices.{task.modality}")
-    choices: list[Choice] = getattr(module, f"choose_{task.modality}")(facts)
-    return choices
 
 
 def check_fit(recipe: Recipe, task: Task, dataset: Dataset) -> None:
@@ -114,12 +103,12 @@ def check_fit(recipe: Recipe, task: Task, dataset: Dataset) -> None:
             ]  # fmt: skip
     errors += _unfit_pieces(recipe, task)
     known = [*metrics.metrics_for(task.target), "loss"]
-    if recipe.metric is not None and recipe.metric not in known:
-        errors.append(
-            StoneError(
-                f"found '{recipe.metric}'; {task.name} has {', '.join(known)}", where=recipe.where("metric"),
-            )
-        )  # fmt: skip
+    asked = {"metric": recipe.metric}
+    asked |= {"train.stop_on.metric": recipe.train.stop_on.metric} if recipe.train.stop_on else {}
+    for field, name in asked.items():
+        if name is not None and name not in known:
+            text = f"found '{name}'; {task.name} has {', '.join(known)}"
+            errors.append(StoneError(text, where=recipe.where(field)))
     if errors:
         raise StoneErrors(errors)
 
@@ -130,10 +119,27 @@ def _unfit_pieces(recipe: Recipe, task: Task) -> list[StoneError]:
     if recipe.mix is not None and (recipe.mix.name or recipe.mix.options()) and task.modality != "image":
         text = f"only pictures can be mixed; the task is {task.name}"
         errors.append(StoneError(text, where=recipe.where("mix"), fix="remove the field"))
-    if recipe.sampler is not None and recipe.sampler.name not in (None, "shuffled") and task.target != "single":
-        text = f"'{recipe.sampler.name}' needs one class per example; the task is {task.name}"
-        errors.append(StoneError(text, where=recipe.where("sampler"), fix="use shuffled"))
+    errors += order_faults(recipe, task)
+    errors += _foreign_loss(recipe, task)
+    if recipe.data.resample is not None and (task.modality, task.target) != ("table", "single"):
+        text = f"only rows of a table with one class each are resampled; the task is {task.name}"
+        fix = "remove the field" + ("; see sampler" if task.target == "single" else "")
+        errors.append(StoneError(text, where=recipe.where("data.resample"), fix=fix))
     return errors
+
+
+def _foreign_loss(recipe: Recipe, task: Task) -> list[StoneError]:
+    """A loss that takes what no task gives: pairs, views, embeddings without a head."""
+    name = recipe.loss.name if recipe.loss is not None else None
+    if name is None:
+        return []
+    takes = getattr(catalog.find(FOLDERS["loss"], name), "takes", "scores")
+    if takes == "scores" or (takes == "cosines" and task.target == "single"):
+        return []
+    what = f"{name} takes {takes}; {task.name} has one output for each class, label or number"
+    fix = f"for a loop of your own: torchstone.losses.{name}; by recipe use "
+    other = "arcface, which learns embeddings of classes" if task.target == "single" else "the planned loss"
+    return [StoneError(what, where=recipe.where("loss"), fix=fix + other)]
 
 
 def overlaid(recipe: Recipe, planned: Mapping[str, Choice]) -> dict[str, Choice]:

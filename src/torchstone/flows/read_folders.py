@@ -15,7 +15,7 @@ from torchstone.flows.read_pictures import Progress, read_pictures
 from torchstone.parts.columns.column import Column
 from torchstone.parts.columns.target import Target
 
-_TABLE_ONLY = ("label", "features", "text", "image", "split_column", "label_separator")
+_TABLE_ONLY = ("label", "features", "text", "image", "split_column", "label_separator", "difficulty")
 
 
 def read_folders(

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.plan import Choice
@@ -18,9 +19,12 @@ from torchstone.flows.examples import Examples
 from torchstone.flows.load_tables import Loaded, put_together
 from torchstone.flows.read_inputs import read_inputs
 from torchstone.flows.read_pictures import Progress, read_pictures
-from torchstone.parts.columns.column import Column
+from torchstone.parts.columns.column import Column, read_column
 from torchstone.parts.columns.label import SPLIT_WORDS, guess_label, guess_split, split_word
 from torchstone.parts.columns.target import Target, read_flags, read_target
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _RULE = "rule of the reader (column names and cells)"
 
@@ -59,6 +63,7 @@ def read_rows(
         choices=(label_choice, *split_choices, *choices),
         classes=labels if len(labels) > 1 else None,
         others=[name for name in records.columns if name not in labels],
+        difficulty=_difficulty(records, data, kept),
     )
     if chosen.modality == "image":
         return _with_pictures(examples, report, progress)
@@ -119,10 +124,27 @@ def _candidates(
     require(given, records.columns, "data.features" if data.features else "data.text or data.image", where)
     if twice := [name for name in given if name in labels]:
         raise StoneError(f"'{twice[0]}' is both label and input", where=where, fix="take it out of one of them")
-    names = given or [name for name in records.columns if name not in labels and name != split_column]
+    if data.difficulty in (*given, *labels):
+        raise StoneError(f"'{data.difficulty}' is said to be the difficulty, and an input or the label, too",
+                         where="data.difficulty", fix="take it out of one of them")  # fmt: skip
+    apart = (*labels, split_column, data.difficulty)
+    names = given or [name for name in records.columns if name not in apart]
     if not names:
         raise StoneError("there is no column beside the label", where=where, fix="add inputs to learn from")
     return {name: list(records.columns[name]) for name in names}
+
+
+def _difficulty(records: Records, data: Data, kept: Sequence[int]) -> np.ndarray | None:
+    """What the column data.difficulty says of the kept rows; raises StoneError where it holds no numbers."""
+    name = data.difficulty
+    if name is None:
+        return None
+    require([name], records.columns, "data.difficulty", records.where[0].rpartition(":")[0])
+    column = read_column([records.columns[name][row] for row in kept])
+    if column.kind != "number":
+        raise StoneError(f"column '{name}' holds no numbers, but {column.kind}", where="data.difficulty",
+                         fix="write numbers, larger ones for harder examples")  # fmt: skip
+    return column.values
 
 
 def _target(records: Records, data: Data, labels: list[str], wanted: Task | None, chosen: Chosen) -> Target:

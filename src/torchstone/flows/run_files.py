@@ -24,8 +24,8 @@ from torchstone.flows.plan import Planned
 # What a resumed run may be given anew: none of it changes a step that was already made.
 CHANGEABLE = ("train.epochs", "train.patience", "train.workers", "train.rank_timeout_minutes",
               "checkpoint.every_steps", "checkpoint.every_minutes", "checkpoint.keep")  # fmt: skip
-PACKAGES = ("torchstone", "torch", "torchvision", "numpy", "safetensors", "tokenizers", "polars", "pillow",
-            "simplejpeg", "opencv-python-headless", "pydantic")  # fmt: skip
+PACKAGES = ("torchstone", "torch", "torchvision", "numpy", "safetensors", "tokenizers", "transformers", "peft",
+            "polars", "pillow", "simplejpeg", "opencv-python-headless", "pydantic")  # fmt: skip
 
 
 def create(run: Run, planned: Planned) -> None:

@@ -63,8 +63,8 @@ def train(
     with locked(run, is_first_rank()):
         if is_first_rank():
             run_files.create(run, planned)
-            rows = baselines(planned.dataset, planned.task, seed=int(planned.plan["train.seed"]))
-            write_json(run.baselines, {"baselines": rows})
+            if ranks.world() == 1:
+                _write_baselines(run, planned)
         try:
             return _run(run, planned, observers, project=project, is_resumed=False)
         except StoneError:
@@ -142,9 +142,16 @@ def _run(
     result = engine.drive(run, setting_of(planned, project), observers, resume=is_resumed, notes=notes)
     result = {"metric": planned.plan["metric"], **result}
     found = judge_run(run, planned) if is_first_rank() else []
+    if is_first_rank() and not run.baselines.is_file():  # of several ranks the others would have waited for them
+        _write_baselines(run, planned)
     if run.baselines.is_file():
         result = {**result, **json.loads(run.baselines.read_text(encoding="utf-8"))}
     return TrainResult(run, result["status"], result, [*planned.findings, *found])
+
+
+def _write_baselines(run: Run, planned: Planned) -> None:
+    rows = baselines(planned.dataset, planned.task, seed=int(planned.plan["train.seed"]))
+    write_json(run.baselines, {"baselines": rows})
 
 
 def setting_of(planned: Planned, project: Path) -> Any:

@@ -48,4 +48,4 @@ def batch_lines(found: Mapping[str, Any]) -> list[str]:
         f"at most {found['largest']} fit into {found['budget'] / 2**30:.1f} GiB, {found['fastest']} are fastest; "
         f"{found['wanted']} a step = {found['accumulate']} x {micro}"
     )
-    return lines
+    return [*lines, found["offer"]] if found.get("offer") else lines

@@ -28,6 +28,7 @@ def table(
 BASELINES = {
     "prior": "the same answer for every example: the frequency of the classes, or the median",
     "ridge": "least squares on the columns",
+    "boosted_trees": "gradient boosting over histograms, scikit-learn's, as it comes",
     "naive_bayes": "words and pairs of words counted per class",
     "nearest": "the 5 most similar thumbnails of 16 x 16 pixels",
 }
@@ -39,7 +40,8 @@ def baselines_table(rows: Sequence[Mapping[str, Any]]) -> str:
         return ""
     names = list(rows[0]["metrics"])
     cells = [
-        [f"<code>{escape(row['name'])}</code> {escape(BASELINES.get(row['name'], ''))}", f"{row['n_train']:,}",
+        [f"<code>{escape(row['name'])}</code> {escape(row.get('missing') or BASELINES.get(row['name'], ''))}",
+         f"{row['n_train']:,}",
          *(_number(row["metrics"].get(name)) for name in names)]
         for row in rows
     ]  # fmt: skip

@@ -13,8 +13,8 @@ LABEL = 12  # columns of a row's label
 _STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
 _HEAD = ("task", "data.split")
 _ORDER = (
-    "task", "data", "image", "text", "metric", "model", "parameters", "loss", "optimizer", "schedule", "sampler", "mix",
-    "clipping", "averaging", "train", "checkpoint",
+    "task", "data", "image", "text", "metric", "model", "adapter", "parameters", "loss", "optimizer", "schedule",
+    "sampler", "mix", "clipping", "averaging", "train", "checkpoint",
 )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def train(model: torch.nn.Module, source: Any, dataset: Dataset, plan: Plan, see
             measure = functional.mse_loss if is_number else functional.cross_entropy
             optimizer.zero_grad(set_to_none=True)
             measure(logits[:, 0] if is_number else logits, batch.target).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), plan["train.clip_norm"])
+            torch.nn.utils.clip_grad_norm_(model.parameters(), plan.get("train.clip_norm", 1.0))
             optimizer.step()
             step += 1
     return outputs(model, source, dataset.rows("test"))

@@ -15,13 +15,16 @@ from torch import nn
 from conftest import accuracy, blobs, small_net, toy_job
 from torchstone.core.event import Event, Stop
 from torchstone.engines.pytorch import checkpoint, snapshot
+from torchstone.engines.pytorch.averaging.swa import swa
+from torchstone.engines.pytorch.freezing import freeze
 from torchstone.engines.pytorch.job import Validation
 from torchstone.engines.pytorch.loop import fit
 from torchstone.engines.pytorch.progress import Progress
-from torchstone.engines.pytorch.scoring import agreed_weights, score
+from torchstone.engines.pytorch.scoring import agreed_weights, averaged_state, score
 from torchstone.engines.pytorch.sources.tensors import TensorSource
 from torchstone.engines.pytorch.strategies import Strategy
 from torchstone.engines.pytorch.strategies.ddp import ddp
+from torchstone.engines.pytorch.unfreezing import unfreezing
 
 
 def plain_net() -> nn.Module:
@@ -105,6 +108,29 @@ def buffers_agree(strategy: Strategy) -> dict[str, float]:
     }  # fmt: skip
 
 
+def measured_anew(strategy: Strategy) -> dict[str, float]:
+    """BatchNorm's mean for averaged weights: how far ranks are apart, and how far from the mean over all examples."""
+    model = strategy.wrap(small_net())
+    job = job_on(strategy, model=model, average=swa(model, start=0.5), batch_size=7)
+    fit(job, Progress())
+    state = averaged_state(job)
+    assert state is not None
+    found = strategy.gather(torch.cat([state["1.running_mean"], state["1.running_var"]]))
+    inputs = job.feed.source.batch(job.feed.rows, None).inputs[0]
+    right = (inputs @ state["0.weight"].T + state["0.bias"]).mean(0)
+    return {"apart": float((found[0] - found[-1]).abs().max()), "off": float((found[0][:16] - right).abs().max())}
+
+
+def unfreezes(strategy: Strategy) -> list[float]:
+    """Losses of a run whose first layer is released after its first epoch: to be compared with one process."""
+    model = plain_net()
+    freeze(model, [r"^0\."])
+    releases = unfreezing(model, 1, 3)
+    assert releases is not None
+    job = job_on(strategy, model=model, average=None, unfreezing=releases)
+    return losses(job)
+
+
 def unused_parameter(strategy: Strategy) -> bool:
     """A parameter that no rank uses keeps no gradient, as with one process."""
 
@@ -161,6 +187,8 @@ def main() -> None:
         "five": tiny_evaluation(strategy, 5),
         "one": tiny_evaluation(strategy, 1),
         "buffers": buffers_agree(strategy),
+        "measured": measured_anew(strategy),
+        "unfrozen": unfreezes(strategy),
         "unused": unused_parameter(strategy),
         "stopped": stops_together(strategy),
         "seen": examples_once(strategy),

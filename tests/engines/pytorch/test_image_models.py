@@ -16,7 +16,7 @@ from torchstone.core.errors import StoneError
 from torchstone.engines.pytorch.batch import Shape
 from torchstone.engines.pytorch.models.resnet18 import resnet18
 from torchstone.engines.pytorch.models.small_resnet import small_resnet
-from torchstone.engines.pytorch.pretrained import weights_report
+from torchstone.engines.pytorch.weights.report import weights_report
 
 FOLDER = "torchstone.engines.pytorch.models"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from ranks_script import losses, plain_net
+from ranks_script import losses, plain_net, unfreezes
 
 from conftest import CPU, blobs, toy_job
 from torchstone.engines.pytorch.strategies.single import single
@@ -72,6 +72,17 @@ def test_batchnorm_statistics_are_agreed_for_judging_and_then_given_back(answers
     assert seen["agreed"] == 0.0
     assert seen["is_mean"] < 1e-6
     assert seen["restored"] == 0.0
+
+
+def test_statistics_measured_for_an_average_are_those_of_all_examples_on_every_rank(answers: dict[str, Any]) -> None:
+    assert answers["measured"]["apart"] == 0.0
+    assert answers["measured"]["off"] < 1e-5
+
+
+def test_layers_are_released_on_all_ranks_as_in_one_process(answers: dict[str, Any]) -> None:
+    one = unfreezes(single(CPU))
+    assert answers["unfrozen"] == pytest.approx(one, abs=1e-5)
+    assert answers["unfrozen"][:8] != pytest.approx(answers["curve"][:8], abs=1e-5)
 
 
 def test_a_parameter_that_nobody_uses_is_left_alone(answers: dict[str, Any]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_digits, load_wine
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
+from torchstone.parts.baselines.boosted_trees import boosted_trees
 from torchstone.parts.baselines.naive_bayes import naive_bayes
 from torchstone.parts.baselines.nearest import nearest
 from torchstone.parts.baselines.prior import prior
@@ -44,6 +46,38 @@ def test_ridge_bears_gaps_and_constant_columns() -> None:
     scores = ridge(x, np.array([1.0, 2.0, 3.0, 4.0]), x, 0)
     assert np.isfinite(scores).all()
     assert abs(scores[0] - 1) < 0.2
+
+
+def test_boosted_trees_are_scikit_learns_for_a_number_and_for_classes() -> None:
+    x, y = load_diabetes(return_X_y=True)
+    reference = HistGradientBoostingRegressor(early_stopping=False, random_state=0).fit(x[:300], y[:300])
+    assert np.allclose(boosted_trees(x[:300], y[:300], x[300:], 0), reference.predict(x[300:]))
+    x, y = load_wine(return_X_y=True)
+    even = np.arange(len(y)) % 2 == 0
+    classes = HistGradientBoostingClassifier(early_stopping=False, random_state=0).fit(x[even], y[even])
+    assert np.allclose(boosted_trees(x[even], y[even], x[~even], 3), classes.predict_proba(x[~even]))
+
+
+def test_boosted_trees_bear_gaps_absent_classes_and_labels_that_never_vary() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 3))
+    target = np.where(x[:, 0] > 0, 2, 0)  # class 1 of 3 is absent
+    x[::7, 1] = np.nan
+    scores = boosted_trees(x[:80], target[:80], x[80:], 3)
+    assert np.allclose(scores.sum(1), 1)
+    assert (scores[:, 1] == 0).all()
+    assert (scores.argmax(1) == target[80:]).mean() > 0.9
+    labels = np.stack([x[:, 0] > 0, x[:, 2] > 0, np.ones(120, dtype=bool)], axis=1).astype(np.uint8)
+    found = boosted_trees(x[:80], labels[:80], x[80:], 3)
+    assert ((found > 0.5) == labels[80:])[:, :2].mean() > 0.9
+    assert (found[:, 2] == 1).all()
+
+
+def test_boosted_trees_stop_growing_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchstone.parts.baselines.boosted_trees.LIMIT_S", 0.0)
+    x, y = load_diabetes(return_X_y=True)
+    few = HistGradientBoostingRegressor(max_iter=10, early_stopping=False, random_state=0).fit(x[:300], y[:300])
+    assert np.allclose(boosted_trees(x[:300], y[:300], x[300:], 0), few.predict(x[300:]))
 
 
 def test_naive_bayes_is_scikit_learns() -> None:

@@ -62,6 +62,8 @@ def test_a_floor_or_a_peak_that_makes_no_sense_is_refused():
         linear(floor=2.0)
     with pytest.raises(StoneError, match="peak 1"):
         one_cycle(peak=1.0)
+    with pytest.raises(StoneError, match=r"momentum is from 0\.9 to 0\.8"):
+        one_cycle(momentum=(0.9, 0.8))
 
 
 def test_schedules_need_no_numpy():

@@ -55,6 +55,7 @@ class Shape:
     vocabulary, max_length: tokens are int64 [B, T <= max_length], padding is 0.
     numbers, categories: tables are float32 [B, numbers] and int64 [B, len(categories)], where column j holds
         0 … categories[j]-1 (0 is "missing or never seen").
+    config: a transformers folder's config.json, as text.
     """
 
     num_outputs: int
@@ -64,3 +65,4 @@ class Shape:
     max_length: int = 0
     numbers: int = 0
     categories: tuple[int, ...] = ()
+    config: str = ""

@@ -22,13 +22,16 @@ from torchstone.core.plan import Plan
 from torchstone.core.run import Run
 from torchstone.core.trace import TraceWriter
 from torchstone.engines.pytorch import checkpoint, snapshot
+from torchstone.engines.pytorch.adapters import adapted_layers, write_merged
 from torchstone.engines.pytorch.assemble import Setting, assemble, fit_encoding, start
 from torchstone.engines.pytorch.job import Job
-from torchstone.engines.pytorch.judgement import write_predictions
+from torchstone.engines.pytorch.judgement import load_best, write_predictions
 from torchstone.engines.pytorch.loop import fit
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.remarks import Remarks, remarks_on
 from torchstone.engines.pytorch.saver import Saver
+from torchstone.engines.pytorch.weights.given import without_weights
+from torchstone.engines.pytorch.weights.report import write_report
 
 # Epochs may last milliseconds; writing and syncing a checkpoint takes some 10 ms. So much work may be done again.
 EPOCH_GAP_S = 5.0
@@ -49,7 +52,11 @@ def drive(
         strategy.barrier()  # the run's folder is made by rank 0
         recorder = Recorder(run.trace) if strategy.rank == 0 else None
         watchers: list[Observer] = [] if recorder is None else [*observers, recorder]
+        if resume and checkpoint.listed(run.checkpoints):
+            setting = replace(setting, plan=without_weights(setting.plan))
         job = assemble(setting, strategy, _saver(run, setting.plan, recorder))
+        if strategy.rank == 0:
+            write_report(run, job.model)
         progress, told = _restored(job, run, recorder) if resume else (Progress(), [])
         for watcher in watchers:
             for text in [*notes, *told]:
@@ -90,6 +97,9 @@ def _train(
     job.strategy.barrier()  # rank 0 has written the best checkpoint, which every rank now reads
     if progress.best is not None and job.validation is not None:
         write_predictions(run, setting, job, is_first=is_first)
+    if is_first and adapted_layers(job.model) and checkpoint.listed(run.checkpoints):
+        load_best(run, job)
+        write_merged(run, job.model)
     return _write_result(run, progress, progress.reason) if is_first else {"status": progress.status}
 
 

@@ -30,6 +30,11 @@ def freeze(model: nn.Module, patterns: Sequence[str]) -> list[nn.Module]:
             names[name].requires_grad_(False)
     if not any(parameter.requires_grad for parameter in names.values()):
         raise StoneError("every parameter is frozen: there is nothing to train", where="train.freeze")
+    return frozen_modules(model)
+
+
+def frozen_modules(model: nn.Module) -> list[nn.Module]:
+    """The modules that hold parameters, none of which is trained as things are."""
     return [
         module for module in model.modules()
         if (held := list(module.parameters())) and not any(parameter.requires_grad for parameter in held)

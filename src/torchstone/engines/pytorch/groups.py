@@ -17,6 +17,7 @@ _NORMS: tuple[type[nn.Module], ...] = (
     nn.GroupNorm,
     nn.RMSNorm,
 )
+_FROZEN = "frozen: not in the optimizer"
 _EMBEDDINGS: tuple[type[nn.Module], ...] = (nn.Embedding, nn.EmbeddingBag)
 
 
@@ -77,6 +78,12 @@ def parameter_groups(
     return [_group(*key, groups[key]) for key in sorted(groups, key=_order)], receipt
 
 
+def decaying(model: nn.Module, rules: Sequence[Mapping[str, Any]] = ()) -> list[nn.Parameter]:
+    """The trained parameters on which a weight decay would act, whether there is one or not; rules as above."""
+    made, _ = parameter_groups(model, weight_decay=1.0, rules=rules)
+    return [parameter for group in made if group["weight_decay"] > 0 for parameter in group["params"]]
+
+
 def _group(kind: str, decay: float, scale: float, parameters: list[nn.Parameter]) -> dict[str, Any]:
     group: dict[str, Any] = {"params": parameters, "weight_decay": decay, "name": kind}
     return group if scale == 1 else {**group, "name": f"{kind}, rate x {scale:.4g}", "lr_scale": scale}
@@ -104,6 +111,8 @@ def as_given(
     for row in receipt:
         group = group_of.get(id(parameters[row["name"]]), {})
         decay = float(group.get("weight_decay", 0.0))
+        if group and row["reason"] == _FROZEN:
+            row = {**row, "reason": "frozen at first"}
         rows.append({**row, "decays": decay > 0, "weight_decay": decay, "lr_scale": group.get("lr_scale", 1.0)})
     return rows
 
@@ -202,7 +211,7 @@ def _exempt(module: nn.Module, name: str, parameter: nn.Parameter) -> str | None
 
 def _reason(parameter: nn.Parameter, reason: str | None, weight_decay: float, asked: Mapping[str, Any]) -> str:
     if not parameter.requires_grad:
-        return "frozen: not in the optimizer"
+        return _FROZEN
     if "weight_decay" in asked:
         return f"asked for by '{asked['match']}'"
     if reason is not None:

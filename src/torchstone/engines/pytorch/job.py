@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchstone.core.task import Direction
+from torchstone.engines.pytorch.freezing import frozen_modules
+from torchstone.engines.pytorch.recalibration import Statistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,8 +22,12 @@ if TYPE_CHECKING:
     from torchstone.engines.pytorch.feed import Feed
     from torchstone.engines.pytorch.losses import Loss
     from torchstone.engines.pytorch.precisions import Precision
+    from torchstone.engines.pytorch.ruler import Ruler
     from torchstone.engines.pytorch.saver import Saver
+    from torchstone.engines.pytorch.shrinkage import Shrinkage
+    from torchstone.engines.pytorch.stopping import StopOn
     from torchstone.engines.pytorch.strategies import Strategy
+    from torchstone.engines.pytorch.unfreezing import Unfreezing
 
 
 @dataclass(frozen=True)
@@ -47,9 +53,12 @@ class Job:
     """A training, ready to run.
 
     schedule: (step, total) → multiplier of each parameter group's own rate. clip_norm: 0 for none;
-    clipping: another way to clip, after that one. frozen: modules that stay in eval mode.
+    clipping: another way to clip, after that one. shrinkage: an L1 penalty. frozen: modules that stay in eval mode
+    for good. unfreezing: when others, which are frozen at first, are released.
     names: row → how a person finds that example. sample_every: steps between update-to-weight measurements.
-    patience: validations without a better metric after which the run ends; 0 for never.
+    patience: validations without a better metric after which the run ends; 0 for never. stop_on: the
+    same by any metric.
+    ruler: measures the training examples for a sampler that goes by their losses.
     """
 
     model: nn.Module
@@ -65,11 +74,20 @@ class Job:
     average: Averaging | None = None
     clip_norm: float = 0.0
     clipping: Clipping | None = None
+    shrinkage: Shrinkage | None = None
     patience: int = 0
+    stop_on: StopOn | None = None
     frozen: Sequence[nn.Module] = ()
+    unfreezing: Unfreezing | None = None
     sample_every: int = 100
     names: Callable[[int], str] = str
     base_rates: Sequence[float] = field(default=())
+    ruler: Ruler | None = None
+
+    @property
+    def resting(self) -> Sequence[nn.Module]:
+        """The modules that stay in eval mode now: what is frozen, for good or until its release."""
+        return self.frozen if self.unfreezing is None else frozen_modules(self.model)
 
     @cached_property
     def parameters(self) -> list[torch.Tensor]:
@@ -86,7 +104,12 @@ class Job:
         """Room for the buffers as they were before a step."""
         return [buffer.detach().clone() for buffer in self.buffers]
 
+    @cached_property
+    def statistics(self) -> Statistics:
+        """BatchNorm's statistics for the averaged weights, as they were last measured."""
+        return Statistics()
+
     @property
     def total_steps(self) -> int:
         """Optimizer steps of the whole run, when none is skipped."""
-        return self.epochs * self.feed.windows_per_epoch
+        return self.feed.windows_of(self.epochs)

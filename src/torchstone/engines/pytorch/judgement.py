@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,10 @@ from torchstone.core.run import Run
 from torchstone.engines.pytorch import checkpoint
 from torchstone.engines.pytorch.assemble import Setting, assemble, start, validation_of
 from torchstone.engines.pytorch.job import Job
+from torchstone.engines.pytorch.ruler import example_losses
 from torchstone.engines.pytorch.scoring import Scores, score
+from torchstone.engines.pytorch.training_rows import as_they_are
+from torchstone.engines.pytorch.weights.given import without_weights
 
 
 def write_predictions(run: Run, setting: Setting, job: Job, *, is_first: bool) -> None:
@@ -30,6 +34,7 @@ def judge_split(run: Run, setting: Setting, split: Split) -> Scores:
 
     Raises StoneError where the split is empty or the checkpoint cannot be trusted.
     """
+    setting = replace(setting, plan=without_weights(as_they_are(setting.plan)))
     strategy = start(setting.plan, "single")
     job = assemble(setting, strategy)
     validation = validation_of(setting, job.feed.source, split)
@@ -65,14 +70,3 @@ def save_predictions(run: Run, setting: Setting, split: Split, result: Scores) -
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **arrays)
     store.write_bytes(run.predictions / f"{split}.npz", buffer.getvalue())
-
-
-def example_losses(scores: np.ndarray, target: np.ndarray, kind: str) -> np.ndarray:
-    """Per example, float32 [N]: negative log-probability; mean of it over labels; or squared error of a number."""
-    tiny = 1e-12
-    if kind == "number":
-        return np.asarray((scores - target) ** 2, dtype=np.float32)
-    if kind == "single":
-        return np.asarray(-np.log(np.maximum(scores[np.arange(len(target)), target], tiny)), dtype=np.float32)
-    right = np.where(target > 0, scores, 1 - scores)
-    return np.asarray(-np.log(np.maximum(right, tiny)).mean(axis=1), dtype=np.float32)

@@ -6,7 +6,8 @@ summed over ranks and divided once by the total weight; unscaled, their norm mea
 step, the scaler's update, the average of the weights. The learning rate is a function of the successful steps.
 After an epoch's last window comes validation (`scoring.py`): eval mode, inference mode, every example exactly once.
 
-Three things make a run exact. Which examples a window holds depends only on (seed, epoch, window) (`feed.py`).
+Three things make a run exact. Which examples a window holds depends only on (seed, epoch, window) (`feed.py`); where
+the sampler goes by the examples' losses (`ruler.py`), on these too, and they are in every checkpoint.
 Random augmentation depends only on (seed, epoch, row). All the rest, weights, optimizer, scaler, average, dropout's
 generator, and `Progress`, is in every checkpoint (`checkpoint.py`). So a run that is killed anywhere and resumed
 ends with the same weights, bit for bit on a CPU.
@@ -25,6 +26,7 @@ from torchstone.engines.pytorch.feed import Window
 from torchstone.engines.pytorch.freezing import to_train_mode
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
+from torchstone.engines.pytorch.ruler import measure_if_due
 from torchstone.engines.pytorch.scoring import Scores, agreed_weights, score
 from torchstone.engines.pytorch.step import Outcome, take_step
 from torchstone.parts.schedules.plateau import Plateau
@@ -54,10 +56,11 @@ def fit(job: Job, progress: Progress, observers: Sequence[Observer] = ()) -> Pro
     "finished", "stopped" or "failed" at the end. The job's saver, if any, has written all it was given.
     """
     watch = Watch(observers)
-    to_train_mode(job.model, job.frozen)
+    to_train_mode(job.model, job.resting)
     progress.status, progress.reason = "running", None
     end_if_patience_is_over(job, progress, watch)  # a run that was killed after its last checkpoint has nothing to do
     while progress.epoch < job.epochs and progress.status == "running":
+        release(job, progress, watch)
         train_epoch(job, progress, watch)
         if progress.status == "running":
             end_epoch(job, progress, watch)
@@ -71,8 +74,19 @@ def fit(job: Job, progress: Progress, observers: Sequence[Observer] = ()) -> Pro
     return progress
 
 
+def release(job: Job, progress: Progress, watch: Watch) -> None:
+    """Lets go of the frozen layers whose time has come, also where a run is resumed."""
+    if job.unfreezing is None:
+        return
+    for released in job.unfreezing.at(job.model, progress.epoch):
+        if progress.window == 0:
+            watch.tell("note", progress.step, {"text": f"released after epoch {progress.epoch}: {released}"})
+    to_train_mode(job.model, job.resting)
+
+
 def train_epoch(job: Job, progress: Progress, watch: Watch) -> None:
     """The windows of one epoch, from where the run stands."""
+    measure_if_due(job, progress)
     for window, wait_s in timed(job.feed.epoch(progress.epoch, progress.window)):
         outcome = take_step(job, window, progress, wait_s)
         watch.tell("step", progress.step, outcome.row)
@@ -93,6 +107,8 @@ def train_epoch(job: Job, progress: Progress, watch: Watch) -> None:
 
 def end_epoch(job: Job, progress: Progress, watch: Watch) -> None:
     """Validation, best and last, early stopping, a checkpoint if this is the best or the last one is old."""
+    if job.average is not None:
+        job.average.end_epoch(progress.epoch, job.epochs)
     is_best = validate(job, progress, watch)
     progress.epoch, progress.window = progress.epoch + 1, 0
     progress.loss_sum = progress.weight_sum = 0.0
@@ -118,6 +134,8 @@ def end_if_patience_is_over(job: Job, progress: Progress, watch: Watch) -> None:
     """Early stopping: ends the run where it stands, when validation was no better too often."""
     if job.patience and job.validation is not None and progress.bad_epochs >= job.patience:
         progress.status, watch.reason = "finished", f"no better {job.validation.metric}"
+    elif job.stop_on is not None and job.stop_on.is_over(progress.stop):
+        progress.status, watch.reason = "finished", f"no better {job.stop_on.metric}"
 
 
 def judge(job: Job, progress: Progress, watch: Watch, result: Scores, seconds: float) -> bool:
@@ -128,6 +146,8 @@ def judge(job: Job, progress: Progress, watch: Watch, result: Scores, seconds: f
     metrics["loss"] = result.loss
     record = {"step": progress.step, "epoch": progress.epoch, "metrics": metrics}
     is_best = progress.note_validation(validation.metric, validation.direction, record)
+    if job.stop_on is not None:
+        progress.stop = job.stop_on.update(progress.stop, metrics)
     if isinstance(job.schedule, Plateau):
         metric = metrics.get(validation.metric)
         progress.schedule = job.schedule.update(progress.schedule, metric, validation.direction)

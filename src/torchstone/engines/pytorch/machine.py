@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 from typing import Any
@@ -10,15 +11,20 @@ import torch
 
 from torchstone.core import ranks
 from torchstone.core.errors import StoneError
+from torchstone.parts.choices.memory import SHARE
 
 
-def machine_facts() -> dict[str, Any]:
+def machine_facts(device: str | None = None) -> dict[str, Any]:
     """Device, cores, memory and ranks, as the plan reads them.
 
-    device: "cpu", "cuda", "mps", …; has_bf16: whether the device has units for it (on a CPU avx512_bf16 or AMX);
-    num_cores: those that this process may use; world: ranks of torchrun, local_world: those on this machine.
+    device: given, `cpu` plans for the CPU although there is an accelerator. In the facts "cpu", "cuda", "mps", …;
+    has_bf16: whether the device has units for it (on a CPU avx512_bf16 or AMX); num_cores: those that this process may
+    use; memory_budget: bytes that a rank's training may plan with, 0 where the memory cannot be asked;
+    world: ranks of torchrun, local_world: those on this machine.
     """
     accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    if device == "cpu":
+        accelerator = None
     return {
         "device": accelerator.type if accelerator else "cpu",
         "has_accelerator": accelerator is not None,
@@ -27,6 +33,8 @@ def machine_facts() -> dict[str, Any]:
         "has_bf16": _has_bf16(accelerator),
         "num_cores": num_cores(),
         "memory_gib": memory_gib(),
+        "memory_budget": memory_budget(accelerator),
+        "has_bitsandbytes": importlib.util.find_spec("bitsandbytes") is not None,
         "world": ranks.world(),
         "local_world": ranks.local_world(),
     }
@@ -40,11 +48,35 @@ def num_cores() -> int:
 
 
 def memory_gib() -> float:
-    """Memory of the machine in GiB; 0 where it cannot be asked."""
+    """Memory in GiB that this process may use: the machine's, or its container's if that is less; 0 if unknown."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     except (ValueError, OSError, AttributeError):
         return 0.0
+    return min(whole, _container_gib())
+
+
+def _container_gib() -> float:
+    """The limit of the control group (Linux, version 2, then 1); infinite without one."""
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(path, encoding="ascii") as file:
+                text = file.read().strip()
+        except OSError:
+            continue
+        return int(text) / 2**30 if text.isdigit() else float("inf")
+    return float("inf")
+
+
+def memory_budget(accelerator: torch.device | None) -> int:
+    """Bytes that one rank may plan with: 70 % of its device's memory, or of its part of the machine's; 0 if unknown.
+
+    Of all memory, not of what is free just now: every rank must come to the same plan.
+    """
+    if accelerator is not None and accelerator.type != "mps":  # which shares the machine's memory
+        _, total = torch.accelerator.get_memory_info(torch.accelerator.current_device_index())
+        return int(total * SHARE)
+    return int(memory_gib() * 2**30 * SHARE / ranks.local_world())
 
 
 def _accelerator_name(accelerator: torch.device | None) -> str | None:

@@ -13,8 +13,8 @@ class Progress:
     epoch, window: the next window to train on; window may equal the number of windows of the epoch: then its
         validation comes next. step: successful optimizer steps; the schedule hangs on it. windows_seen: attempts.
     loss_sum, weight_sum, examples: of the epoch so far, over all ranks. overflows: skipped steps in a row.
-    schedule: what a schedule that follows validation remembers. status, reason: how the run ended, and why if not by
-        its epochs.
+    schedule: what a schedule that follows validation remembers; stop: the same of early stopping by `train.stop_on`.
+    status, reason: how the run ended, and why if not by its epochs.
     best: the best validation so far ({"step", "epoch", "metrics"}); bad_epochs: validations since then.
     """
 
@@ -32,6 +32,7 @@ class Progress:
     status: str = "running"
     reason: str | None = None
     schedule: dict[str, Any] = field(default_factory=dict)
+    stop: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:

@@ -8,9 +8,11 @@ from typing import Any
 
 from torchstone.core.event import Event, Observer
 from torchstone.engines.pytorch import groups
+from torchstone.engines.pytorch.adapters import adapter_note
 from torchstone.engines.pytorch.batch import Source
 from torchstone.engines.pytorch.job import Job
-from torchstone.engines.pytorch.pretrained import weights_report
+from torchstone.engines.pytorch.ruler import order_remark
+from torchstone.engines.pytorch.weights.report import weights_report
 
 
 class Remarks:
@@ -46,7 +48,9 @@ def receipt_of(job: Job) -> list[dict[str, Any]]:
 def remarks_on(job: Job) -> list[str]:
     """What is known of a job before its first step."""
     given = weights_report(job.model)
-    return [receipt_remark(receipt_of(job)), *([str(given)] if given is not None else [])]
+    course = job.unfreezing.remark(job.epochs) if job.unfreezing is not None else None
+    others = (adapter_note(job.model) or None, given, course, order_remark(job))
+    return [receipt_remark(receipt_of(job)), *(str(text) for text in others if text is not None)]
 
 
 def receipt_remark(receipt: Sequence[Mapping[str, Any]]) -> str:

@@ -12,6 +12,7 @@ from torch import nn
 
 from torchstone.engines.pytorch.feed import cut
 from torchstone.engines.pytorch.job import Job, Validation
+from torchstone.engines.pytorch.recalibration import holding
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,14 @@ def exported_state(job: Job) -> dict[str, torch.Tensor]:
 
 
 def averaged_state(job: Job) -> dict[str, torch.Tensor] | None:
-    """The averaged weights, with buffers that all ranks agree on; None where the job does not average."""
-    return None if job.average is None else _agreed(job, job.average.state())
+    """The averaged weights, with buffers that all ranks agree on; None where the job does not average.
+
+    BatchNorm's statistics among them are measured anew where the average asks for it.
+    """
+    if job.average is None:
+        return None
+    state = _agreed(job, job.average.state())
+    return {**state, **job.statistics.of(job, state)} if job.average.recalibrate else state
 
 
 def _agreed(job: Job, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -90,17 +97,5 @@ def agreed_weights(job: Job) -> Iterator[None]:
     if job.average is None and job.strategy.world == 1:
         yield
         return
-    judged = averaged_state(job) or exported_state(job)
-    live = job.model.state_dict(keep_vars=True)
-    kept = {name: value.detach().clone() for name, value in live.items()}
-    _put(live, judged)
-    try:
+    with holding(job.model, averaged_state(job) or exported_state(job)):
         yield
-    finally:
-        _put(live, kept)
-
-
-@torch.no_grad()
-def _put(live: dict[str, torch.Tensor], values: dict[str, torch.Tensor]) -> None:
-    for name, value in live.items():
-        value.copy_(values[name])

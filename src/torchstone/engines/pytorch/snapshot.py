@@ -27,10 +27,13 @@ def take(job: Job, progress: Progress) -> Content:
     averaged = averaged_state(job)
     if averaged is not None:
         tensors["averaged"] = _copy(averaged)
+    if job.feed.difficulty is not None:
+        tensors["difficulty"] = job.feed.difficulty.tensors()
     state = {
         "progress": progress.to_json(),
         "optimizer": numbers,
         "scaler": None if job.precision.scaler is None else job.precision.scaler.state_dict(),
+        "average": 0 if job.average is None else job.average.num,
         "world": job.strategy.world,
         "torch": torch.__version__,
     }
@@ -43,7 +46,10 @@ def restore(job: Job, content: Content) -> tuple[Progress, list[str]]:
     _load_model(job, content.tensors["model"])
     job.optimizer.load_state_dict(_unflatten(content.tensors["optimizer"], content.state["optimizer"]))
     if job.average is not None and "averaged" in content.tensors:
-        job.average.load(content.tensors["averaged"])
+        job.average.load(content.tensors["averaged"], content.state.get("average", 0))
+        job.statistics.forget()
+    if job.feed.difficulty is not None:
+        job.feed.difficulty.load(content.tensors.get("difficulty", {}))
     scaler = content.state["scaler"]
     if job.precision.scaler is not None and scaler is not None:
         job.precision.scaler.load_state_dict(scaler)

@@ -15,8 +15,8 @@ from torchstone.engines.pytorch.feed import Window
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.optimizers.sam import Sam
 from torchstone.engines.pytorch.progress import Progress
+from torchstone.engines.pytorch.rates import set_rates
 from torchstone.engines.pytorch.uphill import take_uphill_gradients
-from torchstone.parts.schedules.plateau import Plateau
 
 # Steps skipped in a row by the loss scaler before the run ends: from its first scale of 2^16 it is then at 2^-9,
 # so that no overflow is left that a smaller scale could cure.
@@ -115,19 +115,6 @@ def gradients_again(job: Job, window: Window, factor: float) -> float:
     return norm * factor
 
 
-def set_rates(job: Job, progress: Progress) -> list[float]:
-    """Writes the learning rate of the next optimizer step into every group, and returns them."""
-    if isinstance(job.schedule, Plateau):
-        multiplier = job.schedule.at(progress.schedule, progress.step, job.total_steps)
-    else:
-        multiplier = job.schedule(progress.step, job.total_steps)
-    rates = []
-    for group, rate in zip(job.optimizer.param_groups, job.base_rates, strict=True):
-        group["lr"] = rate * multiplier
-        rates.append(group["lr"])
-    return rates
-
-
 def accumulate_gradients(job: Job, window: Window) -> tuple[Tensor | float, Tensor | float, int]:
     """Forward and backward of this rank's micro-batches; returns loss sum, weight and examples of this rank."""
     loss_sum: Tensor | float = 0.0
@@ -182,8 +169,8 @@ def scale_gradients(job: Job, factor: float, norm: float) -> float:
 
 def update(job: Job, progress: Progress) -> float | None:
     """The optimizer's step; on sampled steps the ratio of the update's norm to the weights' norm."""
-    parameters = job.parameters
     is_sampled = progress.step % job.sample_every == 0
+    parameters = [p for p in job.parameters if p.requires_grad] if is_sampled else []
     before = [thinned(p).clone() for p in parameters] if is_sampled else []
     scaler = job.precision.scaler
     if isinstance(job.optimizer, Sam):
@@ -193,9 +180,11 @@ def update(job: Job, progress: Progress) -> float | None:
     else:
         scaler.step(job.optimizer)
         scaler.update()
+    if job.shrinkage is not None:
+        job.shrinkage(job.optimizer)
     ratio = update_to_weight(before, parameters) if is_sampled else None
     if job.average is not None:
-        job.average.update(progress.step)
+        job.average.update(progress.step, job.total_steps)
     progress.step += 1
     return ratio
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchstone.core.plan import START, Choice
+from torchstone.parts.choices.which_model import SMALL_SIDE as SMALL
+from torchstone.parts.choices.which_model import which_model
 
 DIGITS = "measured on scikit-learn's digits, 2026-12-01"
 CLOTHING = "measured on clothing10 at 64 pixels, 2026-12-01"
 CACHE = "measured against ImageFolder with PIL, 2026-12-01: benchmarks/bench_input.py"
 KORNBLITH = "Kornblith et al. 2019, Do Better ImageNet Models Transfer Better?"
-SMALL = 64  # pixels; up to here a small residual network sees every pixel at a bearable cost on a CPU
 SYMBOLS = 32  # pixels; grey pictures up to here are mostly digits, letters and other signs
 USUAL = 224  # pixels; what torchvision's networks were made for
 FEW = 20_000  # training pictures; the sets of Kornblith et al. on which pretrained weights helped are mostly smaller
@@ -24,7 +25,7 @@ def choose_image(facts: Mapping[str, Any]) -> list[Choice]:
     where the user named one, model.
     """
     size = _size(facts)
-    model = str(facts.get("model") or ("small_resnet" if size.value <= SMALL else "resnet18"))
+    model = str(facts.get("model") or which_model({"modality": "image", "size": size.value}).choice)
     return [
         size, *_augment(facts, size.value), *_cache(), *_model(facts, size.value, model),
         *_optimizer(model, size.value), *_length(facts, size.value),

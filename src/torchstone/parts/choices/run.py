@@ -7,6 +7,7 @@ from typing import Any
 
 from torchstone.core.plan import START, Choice
 from torchstone.core.task import Task
+from torchstone.parts.choices.which_loss import choose_loss
 
 ADAMW = "Loshchilov & Hutter 2019, Decoupled Weight Decay Regularization"
 COSINE = "Loshchilov & Hutter 2017, SGDR; warm-up: Goyal et al. 2017"
@@ -17,8 +18,8 @@ def choose_run(task: Task, facts: Mapping[str, Any]) -> list[Choice]:
     """The choices that hold unless a modality's own say otherwise; facts as `flows.facts.facts_of` gives them."""
     return [
         Choice("metric", task.metric, "default", f"the usual measure of {task.name}"),
-        Choice("loss.name", task.loss, "derived", task.loss_reason, task.loss_source),
         *_optimizer(),
+        *choose_loss(task, facts),  # after the usual sampler: imbalance may ask for another
         *_length(facts),
         *_machine(facts),
         *_habits(),
@@ -51,8 +52,7 @@ def _length(facts: Mapping[str, Any]) -> list[Choice]:
             f"{num:,} training examples: about 40 or more steps an epoch, at most 128 examples a step", START,
         ),
         Choice("train.epochs", 20, "default", "enough to see where the curve goes", START),
-        Choice("train.accumulate", 1, "default", "a batch of this size fits"),
-        Choice("train.clip_norm", 1.0, "default", "guards against single wild steps", "Pascanu et al. 2013"),
+        Choice("train.l1", 0.0, "default", "weight decay is penalty enough; L1 is for weights that are to become 0"),
         Choice("train.freeze", [], "default", "every weight is trained", source=""),
         Choice("train.patience", 0, "default", "the cosine schedule ends the run; stopping early would cut it off"),
     ]  # fmt: skip
@@ -62,11 +62,6 @@ def _machine(facts: Mapping[str, Any]) -> list[Choice]:
     device = str(facts["device"])
     return [
         Choice("train.device", device, "derived", f"found here: {facts.get('accelerator') or 'no accelerator'}"),
-        _precision(facts),
-        Choice(
-            "train.strategy", "ddp" if facts["world"] > 1 else "single", "derived",
-            f"{facts['world']} ranks" if facts["world"] > 1 else "one process; torchrun starts several",
-        ),
         *_patience_with_ranks(facts),
         _threads(facts),
         _workers(facts),
@@ -78,23 +73,6 @@ def _patience_with_ranks(facts: Mapping[str, Any]) -> list[Choice]:
         return []
     reason = "a rank that is silent for so long is lost, and the others end; more than the longest pause of one rank"
     return [Choice("train.rank_timeout_minutes", 10.0, "default", reason, "the default of torch 2.14 for NCCL")]
-
-
-def _precision(facts: Mapping[str, Any]) -> Choice:
-    if facts["has_accelerator"] and facts["has_bf16"]:
-        return Choice(
-            "train.precision", "bf16", "derived", "the device has bf16; no loss scaling needed",
-            "Kalamkar et al. 2019, A Study of BFLOAT16", "a device without bf16: fp16 with a loss scaler",
-        )  # fmt: skip
-    if facts["device"] == "cuda":
-        return Choice(
-            "train.precision", "fp16", "derived", "the device lacks bf16: fp16 with a loss scaler",
-            "Micikevicius et al. 2018, Mixed Precision Training",
-        )  # fmt: skip
-    return Choice(
-        "train.precision", "fp32", "derived", "small nets gain nothing from bf16 on a CPU", OURS,
-        "larger nets on a CPU with avx512_bf16: a ResNet-18 ran 2.1 times as fast in bf16",
-    )  # fmt: skip
 
 
 def _threads(facts: Mapping[str, Any]) -> Choice:
@@ -109,7 +87,7 @@ def _workers(facts: Mapping[str, Any]) -> Choice:
     if not facts.get("is_heavy"):
         return Choice("train.workers", 0, "derived", "batches come from memory or the picture cache: no process helps")
     workers = max(1, int(facts["num_cores"]) // int(facts["local_world"]) - 1)
-    reason = "pictures are decoded at every epoch: one process per spare core"
+    reason = "pictures are decoded or distorted at every epoch: one process per spare core"
     return Choice("train.workers", workers, "derived", reason)
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from torchstone.core.plan import START, Choice
 from torchstone.parts.choices.adamw_cosine import ADAMW_COSINE
+from torchstone.parts.choices.which_model import GRINSZTAJN, TREES_WIN_BELOW, which_model
 
 GORISHNIY = "Gorishniy et al. 2021, Revisiting Deep Learning Models for Tabular Data"
-GRINSZTAJN = "Grinsztajn et al. 2022, Why do tree-based models still outperform deep learning on tabular data?"
 MEASURED = "measured on wine, breast_cancer, digits, diabetes and Adult, 2026-12-01"
-TREES_WIN_BELOW = 100_000  # rows; their study is of about 10,000, larger sets they leave open
 ENOUGH_STEPS = 800  # optimizer steps after which the sets of MEASURED had stopped getting better
 
 
@@ -26,16 +25,17 @@ def choose_table(facts: Mapping[str, Any]) -> list[Choice]:
 
 
 def _model(facts: Mapping[str, Any]) -> list[Choice]:
-    if facts.get("model", "table_mlp") != "table_mlp":
+    name = which_model({**facts, "modality": "table"}).choice
+    if facts.get("model", name) != name:
         return []
     rows = facts["num_train"]
     small = rows < 5_000
     columns = f"{facts['num_numbers']} numbers and {facts['num_categories']} categories"
     reason = f"{columns}; a good perceptron is a hard baseline to beat for larger networks"
     if rows < TREES_WIN_BELOW:
-        reason += f"; with {rows:,} training rows boosted trees often win: measure them on the same split too"
+        reason += f"; with {rows:,} training rows boosted trees often win: see their row among the baselines"
     return [
-        Choice("model.name", "table_mlp", "derived", reason, f"{GORISHNIY}; {GRINSZTAJN}",
+        Choice("model.name", name, "derived", reason, f"{GORISHNIY}; {GRINSZTAJN}",
                changes_if="table_resnet is the other one to try"),
         Choice("model.options.width", 128 if small else 256, "derived",
                f"{rows:,} training rows are {'below' if small else 'at least'} 5,000", MEASURED),
@@ -53,7 +53,6 @@ def _optimizer() -> list[Choice]:
         Choice("optimizer.options.lr", 2e-3, "default",
                "a small network with LayerNorm bears a high rate under warm-up and cosine", f"{MEASURED}; {START}"),
         *ADAMW_COSINE,
-        Choice("train.clip_norm", 1.0, "default", "one odd row must not throw the weights", START),
     ]
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from torchstone.core.plan import START, Choice
 from torchstone.parts.choices.adamw_cosine import ADAMW_COSINE
+from torchstone.parts.choices.text_pretrained import choose_text_pretrained, help_for_texts
+from torchstone.parts.choices.which_model import LONG_TEXT, which_model
 
 BANKING = "measured on banking77, 2026-12-01"
 ENOUGH_STEPS = 1_600  # optimizer steps after which accuracy on banking77 had stopped rising
-LONGEST = 512  # tokens; what a text costs grows with its length
 SPLIT = 1.25  # tokens of byte-pair encoding per word: rare words come in pieces
 WORD = re.compile(r"\w+|[^\w\s]+")
 
@@ -38,12 +39,14 @@ def choose_text(facts: Mapping[str, Any]) -> list[Choice]:
     facts: num_train (texts), words_p99 (see `measure_texts`), has_accelerator, and model where the user names one:
     another model than the planned one keeps its own options.
     """
+    if facts.get("model") == "text_pretrained":  # which has its own tokens
+        return [*_tokens(facts)[-1:], *choose_text_pretrained(facts)]
     return [*_tokens(facts), *_model(facts), *_optimizer(facts), *_length(facts)]
 
 
 def _tokens(facts: Mapping[str, Any]) -> list[Choice]:
     words = facts["words_p99"]
-    length = min(max(math.ceil(words * SPLIT / 8) * 8, 16), LONGEST)
+    length = min(max(math.ceil(words * SPLIT / 8) * 8, 16), LONG_TEXT)
     vocabulary = 8_000 if facts["num_train"] < 50_000 else 16_000
     return [
         Choice("text.vocabulary", vocabulary, "derived",
@@ -54,18 +57,21 @@ def _tokens(facts: Mapping[str, Any]) -> list[Choice]:
                changes_if="names or shouting matter for the label"),
         Choice("text.max_length", length, "derived",
                f"99 % of the training texts have at most {words} words; {SPLIT} tokens per word, "
-               f"rounded up to a multiple of 8, between 16 and {LONGEST}", START,
+               f"rounded up to a multiple of 8, between 16 and {LONG_TEXT}", START,
                changes_if="the label depends on the end of long texts"),
     ]
 
 
 def _model(facts: Mapping[str, Any]) -> list[Choice]:
-    if facts.get("model", "text_cnn") != "text_cnn":
+    case = which_model({**facts, "modality": "text"})
+    if facts.get("model", case.choice) != case.choice:
         return []
+    told, source = help_for_texts(facts["num_train"])
     return [
-        Choice("model.name", "text_cnn", "derived",
-               f"{facts['num_train']:,} texts to learn from, no pretrained weights: short phrases decide",
-               f"Kim 2014; {BANKING}", changes_if="order over long distances matters: text_gru or text_transformer"),
+        Choice("model.name", case.choice, "derived",
+               f"{facts['num_train']:,} texts to learn from, no pretrained weights: {case.reason}"
+               + (f"; {told}" if told else ""),
+               f"Kim 2014; {source}" if source else case.source, changes_if=case.changes_if),
         Choice("model.options.embedding", 128, "default", "features of a token", BANKING),
         Choice("model.options.channels", 128, "default", "filters of each phrase width", BANKING),
         Choice("model.options.dropout", 0.5, "default", "of the pooled features", "Kim 2014, section 3.1"),
@@ -84,7 +90,6 @@ def _optimizer(facts: Mapping[str, Any]) -> list[Choice]:
         Choice("optimizer.name", "adamw", "default", "rare words need their own step size", "Kingma & Ba 2015"),
         Choice("optimizer.options.lr", rate, "default", why, f"{BANKING}; {START}"),
         *ADAMW_COSINE,
-        Choice("train.clip_norm", 1.0, "default", "one odd text must not throw the weights", START),
     ]
 
 

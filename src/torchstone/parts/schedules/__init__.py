@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from torchstone.core.errors import StoneError
 
 # (step, total) → multiplier of the learning rate, 0 to 1, for the optimizer step number `step` of 0 … total - 1.
 # At `total` and beyond it keeps its final value.
 Schedule = Callable[[int, int], float]
+
+
+@dataclass(frozen=True)
+class WithMomentum:
+    """A schedule that sets the optimizer's momentum as well: (step, total) → momentum, 0 to below 1."""
+
+    rate: Schedule
+    momentum: Schedule
+
+    def __call__(self, step: int, total: int) -> float:
+        """The multiplier of the learning rate."""
+        return self.rate(step, total)
 
 
 def warmup_steps(warmup: float | int, total: int) -> int:

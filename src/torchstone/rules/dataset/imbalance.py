@@ -42,7 +42,7 @@ RULE = Rule(
     severity="advice",
     summary="the largest class outweighs the smallest by far",
     why="Accuracy can look good while the small classes are never found.",
-    fix="Judge by balanced_accuracy or macro_f1; then try class weights in the loss.",
+    fix="Judge by balanced_accuracy or macro_f1; then try sampler=class_balanced, or loss=logit_adjusted.",
     source="Amazon SageMaker Debugger, built-in rule ClassImbalance, threshold_imbalance 10",
     check=check,
     trips=lambda: toy([f"text {i}" for i in range(60)], ["cat"] * 56 + ["dog"] * 4),

@@ -18,7 +18,8 @@ _VALUES = {
     "train.accumulate": 1, "train.epochs": 10, "train.precision": "fp32", "train.device": "cpu", "train.workers": 0,
     "train.clip_norm": 1.0, "train.patience": 0, "averaging.name": None,
 }  # fmt: skip
-_FACTS = {"num_train": 1000, "num_classes": 3, "smallest_class": 300, "largest_class": 350, "world": 1, "num_cores": 2}
+_FACTS = {"num_train": 1000, "num_classes": 3, "smallest_class": 300, "largest_class": 350, "world": 1, "num_cores": 2,
+          "num_validation": 200, "num_test": 200}  # fmt: skip
 
 
 def planning(task: Task = SINGLE, facts: dict[str, Any] | None = None, **values: Any) -> Planning:
@@ -26,3 +27,9 @@ def planning(task: Task = SINGLE, facts: dict[str, Any] | None = None, **values:
     merged = {**_VALUES, **{name.replace("__", "."): value for name, value in values.items()}}
     choices = {name: Choice(name, value, "user", "as told") for name, value in merged.items()}
     return Planning(Plan(choices), task, {**_FACTS, **(facts or {})})
+
+
+def num_steps(planning: Planning) -> int:
+    """Optimizer steps of the whole run, as far as the plan knows: the sampler may deal out other numbers."""
+    plan = planning.plan
+    return int(plan["train.epochs"]) * -(-int(planning.facts["num_train"]) // max(int(plan["train.batch_size"]), 1))

@@ -14,12 +14,14 @@ NEED_THEIR_END = ("cosine", "linear", "one_cycle", "polynomial", "warmup_stable_
 
 def check(planning: Planning) -> Iterator[Finding]:
     """One finding where early stopping can cut off a schedule that needs its end."""
-    patience, schedule = planning.plan["train.patience"], planning.plan["schedule.name"]
-    if patience and schedule in NEED_THEIR_END:
-        yield found(
-            RULE, f"train.patience is {patience} and the schedule is {schedule}, which is best at its end",
-            where=Where(field="train.patience"), evidence={"patience": patience, "schedule": schedule},
-        )
+    schedule = planning.plan["schedule.name"]
+    for field in ("train.patience", "train.stop_on.patience"):
+        patience = planning.plan.get(field)
+        if patience and schedule in NEED_THEIR_END:
+            yield found(
+                RULE, f"{field} is {patience} and the schedule is {schedule}, which is best at its end",
+                where=Where(field=field), evidence={"patience": patience, "schedule": schedule},
+            )
 
 
 RULE = Rule(

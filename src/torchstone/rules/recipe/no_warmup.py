@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding, Where
 from torchstone.core.plan import Planning
 from torchstone.core.rule import Rule, found
+from torchstone.parts.choices.family import family_of
 from torchstone.rules.recipe._toy import TEXT, planning
 
 
 def check(planning: Planning) -> Iterator[Finding]:
     """One finding where a transformer starts at its full rate."""
     plan = planning.plan
-    is_transformer = "transformer" in plan["model.name"] or plan["model.name"].startswith(("vit", "bert"))
+    is_transformer = family_of(str(plan["model.name"]), planning.task.modality) == "transformer"
     if is_transformer and not plan.get("schedule.options.warmup", 0):
         yield found(RULE, f"{plan['model.name']} starts at its full rate", where=Where(field="schedule.warmup"),
                     evidence={"warmup": 0})

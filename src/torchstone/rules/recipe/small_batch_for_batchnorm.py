@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchstone.core.finding import Finding, Where
-from torchstone.core.plan import Planning
+from torchstone.core.plan import Plan, Planning
 from torchstone.core.rule import Rule, found
 from torchstone.rules.recipe._toy import planning
 
 LEAST = 8
 WITH_BATCHNORM = ("small_resnet", "resnet18", "resnet50", "efficientnet_b0", "mobilenet_v3_small", "mobilenet_v3_large")
+WITH_OTHER_NORMS = ("small_resnet", "resnet18", "resnet50")
 
 
 def check(planning: Planning) -> Iterator[Finding]:
     """One finding where a model with BatchNorm sees few examples at a time."""
-    plan = planning.plan
-    micro = plan["train.batch_size"] / (plan["train.accumulate"] * planning.facts["world"])
-    if plan["model.name"] in WITH_BATCHNORM and micro < LEAST:
+    plan, model, world = planning.plan, planning.plan["model.name"], planning.facts["world"]
+    together = plan["train.batch_size"] / plan["train.accumulate"]
+    micro = together if plan.get("train.sync_batchnorm") else together / world
+    if model in WITH_BATCHNORM and plan.get("model.options.norm", "batch") == "batch" and micro < LEAST:
         yield found(
-            RULE, f"{plan['model.name']} has BatchNorm and sees {micro:.0f} examples at a time",
+            RULE, f"{model} has BatchNorm and sees {micro:.0f} examples at a time",
             where=Where(field="train.batch_size"), evidence={"examples": micro, "threshold": LEAST},
+            fix=" ".join([RULE.fix, *_ways_out(plan, together, micro)]),
         )
+
+
+def _ways_out(plan: Plan, together: float, micro: float) -> Iterator[str]:
+    """What else helps here: statistics over all ranks, or a norm that looks at each example alone."""
+    if micro < LEAST <= together:
+        yield f"Or --set train.sync_batchnorm=true: its statistics are then of {together:.0f} examples over all ranks."
+    if plan["model.name"] in WITH_OTHER_NORMS and plan.get("model.options.weights") is None:
+        yield "Or --set model.norm=group, which looks at each example alone."
 
 
 RULE = Rule(

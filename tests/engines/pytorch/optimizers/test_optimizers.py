@@ -84,3 +84,20 @@ def test_the_step_is_fused_on_cpu_and_keeps_the_groups(make):
 def test_nesterov_without_momentum_is_refused():
     with pytest.raises(StoneError, match="momentum above 0"):
         sgd([{"params": [torch.nn.Parameter(torch.ones(2))]}], momentum=0.0, nesterov=True)
+
+
+def test_sgd_takes_in_a_parameter_that_has_its_first_gradient_later():
+    """torch's fused SGD (2.14) fails there; the loop over parameters gives the numbers."""
+    def walked(make):
+        weights = [torch.nn.Parameter(torch.linspace(-1, 1, 6).reshape(2, 3)) for _ in range(2)]
+        optimizer = make([{"params": weights}])
+        for step in range(6):
+            optimizer.zero_grad(set_to_none=True)
+            sum((w - 3).square().sum() for w in weights[: 1 if step < 3 else 2]).backward()
+            optimizer.step()
+        return weights
+
+    ours = walked(lambda groups: sgd(groups, lr=0.05))
+    right = walked(lambda groups: torch.optim.SGD(groups, lr=0.05, momentum=0.9, foreach=False, fused=False))
+    assert all(torch.allclose(one, other, rtol=1e-6) for one, other in zip(ours, right, strict=True))
+    assert not torch.equal(ours[0], ours[1])

@@ -14,6 +14,7 @@ from torchstone.engines.pytorch.freezing import to_train_mode
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.step import take_step
+from torchstone.engines.pytorch.unfreezing import everything_released
 
 # Share of the available memory that a training may plan with: the rest is for validation, workers and others.
 BUDGET_SHARE = 0.7
@@ -76,8 +77,8 @@ def _try(job: Job, size: int, limit: int) -> Trial:
             take_step(trial, window, Progress(), 0.0)
             seconds.append(time.perf_counter() - started)
 
-    with undone(job):
-        to_train_mode(job.model, job.frozen)
+    with undone(job), everything_released(job):
+        to_train_mode(job.model, job.resting)
         try:
             peak = peak_of(two_steps, job.strategy.device)
         except (torch.OutOfMemoryError, MemoryError):

@@ -46,7 +46,7 @@ def find_rate(job: Job, *, lowest: float = 1e-7, highest: float = 10.0, num: int
     losses: list[float] = []
     smoothed: list[float] = []
     with undone(job):
-        to_train_mode(job.model, job.frozen)
+        to_train_mode(job.model, job.resting)
         windows = itertools.chain.from_iterable(job.feed.epoch(epoch) for epoch in itertools.count())
         for factor, window in zip(factors, windows, strict=False):
             trial = replace(job, schedule=constant(), base_rates=[factor * s for s in scale], saver=None)

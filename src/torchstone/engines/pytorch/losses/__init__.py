@@ -59,6 +59,25 @@ def needs_whole_batch(loss: Any) -> bool:
     return bool(getattr(loss, "needs_whole_batch", False))
 
 
+def made_for(what: str) -> Callable[[Any], Any]:
+    """Marks a part as a loss that does not take one output per class or number, and says what it takes instead."""
+
+    def mark(part: Any) -> Any:
+        part.takes = what
+        return part
+
+    return mark
+
+
+def takes(part: Any) -> str:
+    """What the losses of a part take: `scores`, one output per class, label or number, unless it says otherwise.
+
+    A run by recipe can give scores, and `cosines` through the head that `heads.py` adds; the rest (`embeddings`,
+    `pairs of embeddings`, `two views of each example`, …) is for a loop of one's own.
+    """
+    return str(getattr(part, "takes", "scores"))
+
+
 def with_weights_of(loss: Any, model: nn.Module) -> nn.Module:
     """The model, which now also owns the weights of the loss (a learnt temperature), under the name `loss_weights`.
 

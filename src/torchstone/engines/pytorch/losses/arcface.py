@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, full
+from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, full, made_for
 from torchstone.engines.pytorch.losses._pairs import products, unit
 
 
@@ -24,20 +24,25 @@ class CosineHead(nn.Module):
         return products(unit(full(embeddings)), unit(full(self.weight)))
 
 
-def arcface(*, margin: float = 0.5, scale: float = 64.0) -> Loss:
+@made_for("cosines")
+def arcface(*, margin: float = 0.5, scale: float = 64.0, embedding: int = 128) -> Loss:
     """Cross-entropy of scaled cosines after the angle to the right class was made larger by `margin`, summed.
 
-    The weights of the head belong to the model: end it with `CosineHead(D, K)` from this file, so that they are
-    trained, saved and used for predictions like the rest. The loss takes its cosines [B, K] and int64 targets [B];
-    the weight counts examples. With margin 0 it is cross-entropy of scale * cosines, which are also the logits to
-    predict with. Raises StoneError for other shapes, and at its first batch for numbers that are no cosines. Source:
-    Deng et al. 2019; past an angle of pi - margin the cosine falls on along the line of their published code.
+    The weights of the head belong to the model: a run by recipe ends it with a `CosineHead`; in a loop of your own
+    end it with `CosineHead(D, K)` from this file, so that they are trained, saved and used for predictions like the
+    rest. The loss takes its cosines [B, K] and int64 targets [B]; the weight counts examples. With margin 0 it is
+    cross-entropy of scale * cosines, which are also the logits to predict with. Raises StoneError for other shapes,
+    and at its first batch for numbers that are no cosines. Source: Deng et al. 2019; past an angle of pi - margin the
+    cosine falls on along the line of their published code.
 
     margin: radians, 0 to below pi / 2. scale: above 0. Both defaults are the paper's.
+    embedding: D, with which a run by recipe builds the model below the head: starting point, tune on your data.
     """
     if not 0 <= margin < math.pi / 2 or not scale > 0:
         raise StoneError(f"margin {margin:g}, scale {scale:g}: margin must be from 0 to below pi/2, scale above 0",
                          where="loss", fix="leave them out for 0.5 and 64")
+    if embedding < 2:
+        raise StoneError(f"embedding is {embedding}; it must be 2 or more", where="loss.embedding", fix="start at 128")
     is_checked = False
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:

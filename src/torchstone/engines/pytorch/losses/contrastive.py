@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full
+from torchstone.engines.pytorch.losses import Loss, full, made_for
 from torchstone.engines.pytorch.losses._pairs import two_sides
 
 
+@made_for("pairs of embeddings")
 def contrastive(*, margin: float = 1.0) -> Loss:
     """y d² + (1 - y) max(0, margin - d)² of the Euclidean distance d of each pair, summed; the weight counts pairs.
 

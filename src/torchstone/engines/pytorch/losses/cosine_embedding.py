@@ -6,10 +6,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full
+from torchstone.engines.pytorch.losses import Loss, full, made_for
 from torchstone.engines.pytorch.losses._pairs import two_sides
 
 
+@made_for("pairs of embeddings")
 def cosine_embedding(*, margin: float = 0.0) -> Loss:
     """1 - cos of a pair that belongs together, max(0, cos - margin) of one that does not, summed over pairs.
 

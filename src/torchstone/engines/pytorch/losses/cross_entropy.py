@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, full
 def cross_entropy(
     *,
     label_smoothing: float = 0.0,
-    class_weights: Sequence[float] | None = None,
+    class_weights: Sequence[float] | Literal["inverse", "effective_number"] | None = None,
     ignore_index: int | None = None,
 ) -> Loss:
     """Negative log-likelihood of the right class, summed.
@@ -26,9 +27,13 @@ def cross_entropy(
 
     label_smoothing: share of the target spread evenly over all classes (Szegedy et al. 2016, section 7).
     class_weights: K numbers; the weight of a batch is then the sum of its targets' class weights, as in
-        torch.nn.CrossEntropyLoss with reduction "mean".
+        torch.nn.CrossEntropyLoss with reduction "mean". In a recipe also `inverse` (as scikit-learn's "balanced") or
+        `effective_number` (Cui et al. 2019, beta 0.999): the plan counts the training examples and puts numbers.
     ignore_index: targets with this value count neither in the sum nor in the weight; None: every target counts.
     """
+    if isinstance(class_weights, str):
+        raise StoneError(f"class_weights is '{class_weights}'; outside a recipe the loss needs a number per class",
+                         where="loss.class_weights", fix="count the examples of each class")
     per_class = None if class_weights is None else torch.tensor(list(class_weights), dtype=torch.float32)
     ignored = IGNORES_NONE if ignore_index is None else ignore_index
 

@@ -7,9 +7,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full
+from torchstone.engines.pytorch.losses import Loss, full, made_for
 
 
+@made_for("sequences")
 def ctc(*, blank: int = 0, padding: int = -1, is_length_first: bool = False) -> Loss:
     """Negative log-likelihood over all ways to stretch the labels over the frames, summed over sequences.
 

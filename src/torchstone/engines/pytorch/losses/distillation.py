@@ -6,9 +6,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full
+from torchstone.engines.pytorch.losses import Loss, full, made_for
 
 
+@made_for("outputs of a teacher")
 def distillation(*, temperature: float = 2.0) -> Loss:
     """Kullback-Leibler divergence of the model from its teacher, at a temperature, times its square, summed.
 

@@ -54,7 +54,8 @@ def _of_labels(logits: Tensor, target: Tensor, gamma: float, alpha: object) -> T
 def _of_classes(logits: Tensor, target: Tensor, gamma: float, per_class: Tensor | None) -> Tensor:
     losses = functional.cross_entropy(logits, target, ignore_index=IGNORES_NONE, reduction="none")
     if gamma:
-        losses = losses * _power(-torch.expm1(-losses), gamma)
+        less = torch.expm1(-losses)  # p - 1; its square is that of 1 - p
+        losses = losses * (less.square() if gamma == 2 else _power(-less, gamma))
     if per_class is not None:
         losses = losses * per_class.to(losses)[target]
     return losses.sum()

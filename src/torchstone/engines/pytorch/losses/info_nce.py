@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torchstone.engines.pytorch.losses import Loss, full, whole_batch
+from torchstone.engines.pytorch.losses import Loss, full, made_for, whole_batch
 from torchstone.engines.pytorch.losses._gathered import gathered, is_shared
 from torchstone.engines.pytorch.losses._pairs import products, two_sides, unit
 from torchstone.engines.pytorch.losses._temperature import with_temperature
 
 
+@made_for("two views of each example")
 def info_nce(
     *, temperature: float = 0.07, is_learnt: bool = False, symmetric: bool = False, gather: bool = True
 ) -> Loss:

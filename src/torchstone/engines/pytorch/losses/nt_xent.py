@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torchstone.engines.pytorch.losses import Loss, full, whole_batch
+from torchstone.engines.pytorch.losses import Loss, full, made_for, whole_batch
 from torchstone.engines.pytorch.losses._gathered import gathered, is_shared
 from torchstone.engines.pytorch.losses._pairs import products, two_sides, unit
 from torchstone.engines.pytorch.losses._temperature import with_temperature
 
 
+@made_for("two views of each example")
 def nt_xent(*, temperature: float = 0.5, is_learnt: bool = False, gather: bool = True) -> Loss:
     """Cross-entropy of each view's partner among the 2 N - 1 other views, by cosine / temperature, summed.
 

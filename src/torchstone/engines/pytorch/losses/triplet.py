@@ -5,19 +5,21 @@ Legend of axes: B examples, D embedding, P pairs.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full, whole_batch
+from torchstone.engines.pytorch.losses import Loss, full, made_for, whole_batch
 from torchstone.engines.pytorch.losses._pairs import products, unit
 
 Mining = Literal["batch_hard", "batch_semi_hard", "batch_all"]
 _INF = float("inf")
 
 
+@made_for("embeddings")
 def triplet(*, mining: Mining = "batch_hard", margin: float = 0.3, normalize: bool = True) -> Loss:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) over triplets of the batch, summed.
 
@@ -76,14 +78,44 @@ def _hard(distance: Tensor, same: Tensor, other: Tensor, margin: float) -> tuple
     return (farthest - nearest + margin)[is_valid].clamp_min(0).sum(), is_valid.sum()
 
 
+@dataclass(frozen=True)
+class _Pairs:
+    """The P pairs of a class: anchors and positives [P], and their slots in a table [B, most of an anchor].
+
+    Searching for P numbers instead of B² is what makes mining cheap: the sort of the rows remains.
+    """
+
+    anchors: Tensor
+    positives: Tensor
+    slots: Tensor
+    width: int
+
+    @staticmethod
+    def of(same: Tensor) -> _Pairs:
+        anchors, positives = same.nonzero(as_tuple=True)
+        slots = same.cumsum(1)[anchors, positives] - 1
+        return _Pairs(anchors, positives, slots, int(slots.max()) + 1 if len(slots) else 1)
+
+    def take(self, table: Tensor) -> Tensor:
+        """[P] entries of a table [B, B]."""
+        return table.flatten().index_select(0, self.anchors * table.shape[1] + self.positives)
+
+    def places(self, rows: Tensor, values: Tensor, *, right: bool) -> Tensor:
+        """How many numbers of the anchor's sorted row are below (right: or equal to) each of the values [P]."""
+        table = rows.new_full((len(rows), self.width), _INF)
+        table[self.anchors, self.slots] = values
+        return torch.searchsorted(rows, table, right=right)[self.anchors, self.slots]
+
+
 def _semi_hard(distance: Tensor, same: Tensor, other: Tensor, margin: float) -> tuple[Tensor, Tensor]:
     with torch.no_grad():
         negatives, order = distance.masked_fill(~other, _INF).sort(1)
-        num = other.sum(1, keepdim=True)
-        place = torch.searchsorted(negatives, distance.contiguous(), right=True).minimum(num - 1).clamp_min(0)
-        chosen = order.gather(1, place)
-        is_valid = same & (num > 0)
-    losses = (distance - distance.gather(1, chosen) + margin).clamp_min(0)
+        pairs, num = _Pairs.of(same), other.sum(1)
+        last = num[pairs.anchors] - 1
+        place = pairs.places(negatives, pairs.take(distance), right=True).minimum(last).clamp_min(0)
+        chosen = replace(pairs, positives=order[pairs.anchors, place])
+        is_valid = last >= 0
+    losses = (pairs.take(distance) - chosen.take(distance) + margin).clamp_min(0)
     return (losses * is_valid).sum(), is_valid.sum()
 
 
@@ -91,13 +123,16 @@ def _all(distance: Tensor, same: Tensor, other: Tensor, margin: float) -> tuple[
     """Every triplet without a table of B³: sorted rows tell how many triplets each distance is active in.
 
     The sum is linear in the distances as long as no triplet becomes active or ceases to be, so that these counts are
-    its slope. Both sides compare the same two numbers, so that they agree on every triplet.
+    its slope. A positive is active with the first `nearer` negatives of its anchor's row, hence a negative with as
+    many positives as have a larger such number.
     """
-    reach = distance + margin
     with torch.no_grad():
-        negatives = distance.masked_fill(~other, _INF).sort(1).values
-        positives = reach.masked_fill(~same, -_INF).sort(1).values
-        nearer = torch.searchsorted(negatives, reach.contiguous()) * same
-        farther = (len(distance) - torch.searchsorted(positives, distance.contiguous(), right=True)) * other
+        negatives, order = distance.masked_fill(~other, _INF).sort(1)
+        pairs = _Pairs.of(same)
+        nearer = pairs.places(negatives, pairs.take(distance) + margin, right=False)
+        ends = distance.new_zeros(len(distance), len(distance) + 1)
+        ends.index_put_((pairs.anchors, nearer), ends.new_ones(()), accumulate=True)
+        counts = ends[:, 1:].flip(1).cumsum(1).flip(1)
+        farther = torch.empty_like(distance).scatter_(1, order, counts)
         num = (same.sum(1) * other.sum(1)).sum()
-    return (nearer * reach - farther * distance).sum(), num
+    return (nearer * (pairs.take(distance) + margin)).sum() - (farther * distance).sum(), num

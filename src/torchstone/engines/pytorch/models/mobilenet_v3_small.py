@@ -8,9 +8,10 @@ from torchstone.engines.pytorch.batch import Shape
 from torchstone.engines.pytorch.pretrained import build
 
 
-def mobilenet_v3_small(shape: Shape, *, weights: str | None = None) -> nn.Module:
+def mobilenet_v3_small(shape: Shape, *, weights: str | None = None, dropout: float = 0.2) -> nn.Module:
     """MobileNetV3-Small (Howard et al. 2019): 2.5 million parameters, made for phones.
 
     weights: None (from scratch), a local .safetensors or .pth file, or `hub`: see `pretrained.build`.
+    dropout: before the last layer, 0 to below 1.
     """
-    return build("mobilenet_v3_small", shape, weights)
+    return build("mobilenet_v3_small", shape, weights, drops={"dropout": dropout})

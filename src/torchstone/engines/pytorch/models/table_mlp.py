@@ -9,17 +9,20 @@ from torch import Tensor, nn
 
 from torchstone.engines.pytorch.batch import Shape
 from torchstone.engines.pytorch.columns import Columns
+from torchstone.engines.pytorch.norms import VectorNorm, vector_norm_of
 
 
 class TableMlp(nn.Module):
     """Columns, layers, head."""
 
-    def __init__(self, columns: Columns, *, width: int, depth: int, dropout: float, num_outputs: int) -> None:
+    def __init__(
+        self, columns: Columns, *, width: int, depth: int, dropout: float, norm: VectorNorm, num_outputs: int
+    ) -> None:
         super().__init__()
         self.columns = columns
         layers: list[nn.Module] = []
         for inputs in [columns.width, *[width] * (depth - 1)]:
-            layers += [nn.Linear(inputs, width), nn.LayerNorm(width), nn.ReLU(), nn.Dropout(dropout)]
+            layers += [nn.Linear(inputs, width), vector_norm_of(norm, width), nn.ReLU(), nn.Dropout(dropout)]
         self.layers = nn.Sequential(*layers)
         self.head = nn.Linear(width, num_outputs)
 
@@ -29,11 +32,15 @@ class TableMlp(nn.Module):
         return logits_BK
 
 
-def table_mlp(shape: Shape, *, width: int = 128, depth: int = 2, dropout: float = 0.1) -> nn.Module:
+def table_mlp(
+    shape: Shape, *, width: int = 128, depth: int = 2, dropout: float = 0.1, norm: VectorNorm = "layer"
+) -> nn.Module:
     """Multilayer perceptron with embeddings for categories (after the MLP of Gorishniy et al. 2021).
 
-    width: features of a hidden layer; depth: hidden layers; dropout: after each.
+    width: features of a hidden layer; depth: hidden layers; dropout: after each. norm: `layer`, `rms` or `none`.
     Each layer has a LayerNorm, which that paper's MLP lacks; unlike BatchNorm it makes no row depend on the others
     of its batch, so one row is a valid batch and accumulation changes nothing. Logits [B, K].
     """
-    return TableMlp(Columns(shape), width=width, depth=depth, dropout=dropout, num_outputs=shape.num_outputs)
+    return TableMlp(
+        Columns(shape), width=width, depth=depth, dropout=dropout, norm=norm, num_outputs=shape.num_outputs
+    )

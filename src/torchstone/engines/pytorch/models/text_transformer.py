@@ -13,30 +13,33 @@ from torch.nn import functional
 
 from torchstone.core.errors import StoneError
 from torchstone.engines.pytorch.batch import Shape
+from torchstone.engines.pytorch.norms import VectorNorm, vector_norm_of
 from torchstone.engines.pytorch.pooling import mean_over_time, token_mask
+from torchstone.engines.pytorch.stochastic_depth import StochasticDepth, linear_rule
 from torchstone.engines.pytorch.words import Words
 
 
 class Block(nn.Module):
     """Attention, then a feed-forward net, each after its own LayerNorm and added to what came in."""
 
-    def __init__(self, width: int, heads: int, dropout: float) -> None:
+    def __init__(self, width: int, heads: int, dropout: float, norm: VectorNorm, drop: float) -> None:
         super().__init__()
         self.heads = heads
-        self.attention_norm = nn.LayerNorm(width)
+        self.attention_norm = vector_norm_of(norm, width)
         self.qkv = nn.Linear(width, 3 * width)
         self.mix = nn.Linear(width, width)
-        self.feed_norm = nn.LayerNorm(width)
+        self.feed_norm = vector_norm_of(norm, width)
         self.feed_in = nn.Linear(width, 4 * width)
         self.feed_out = nn.Linear(4 * width, width)
         self.dropout = nn.Dropout(dropout)
+        self.drop = StochasticDepth(drop)
 
     def forward(self, states_BTD: Tensor, seen_B11T: Tensor) -> Tensor:
         """The next states, [B, T, D]; seen_B11T: which tokens may be attended to."""
         attended_BTD = self.attend(self.attention_norm(states_BTD), seen_B11T)
-        states_BTD = states_BTD + self.dropout(self.mix(attended_BTD))
+        states_BTD = states_BTD + self.drop(self.dropout(self.mix(attended_BTD)))
         wide = self.dropout(functional.gelu(self.feed_in(self.feed_norm(states_BTD))))
-        next_BTD: Tensor = states_BTD + self.dropout(self.feed_out(wide))
+        next_BTD: Tensor = states_BTD + self.drop(self.dropout(self.feed_out(wide)))
         return next_BTD
 
     def attend(self, states_BTD: Tensor, seen_B11T: Tensor) -> Tensor:
@@ -52,14 +55,14 @@ class TextTransformer(nn.Module):
     """Words and positions, blocks, a last norm, and the mean over time."""
 
     def __init__(
-        self, words: Words, *, max_length: int, depth: int, heads: int, dropout: float, num_outputs: int
+        self, words: Words, blocks: list[Block], *, max_length: int, dropout: float, norm: VectorNorm, num_outputs: int
     ) -> None:
         super().__init__()
         width = words.width
         self.words = words
         self.register_buffer("positions", sinusoids(max_length, width), persistent=False)
-        self.blocks = nn.ModuleList(Block(width, heads, dropout) for _ in range(depth))
-        self.norm = nn.LayerNorm(width)
+        self.blocks = nn.ModuleList(blocks)
+        self.norm = vector_norm_of(norm, width)
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(width, num_outputs)
 
@@ -98,12 +101,16 @@ def text_transformer(
     heads: int = 4,
     dropout: float = 0.1,
     word_dropout: float = 0.1,
+    norm: VectorNorm = "layer",
+    stochastic_depth: float = 0.0,
 ) -> nn.Module:
     """Pre-norm transformer encoder from scratch, sinusoidal positions, mean over time (Vaswani et al. 2017).
 
     width: features of a token, a multiple of heads; depth: blocks. Norms stand before attention and feed-forward,
     which trains without long warm-up (Xiong et al. 2020). dropout: in every block and before the head.
-    word_dropout: share of tokens read as unknown in training. Input int64 [B, T], 0 is padding; logits [B, K].
+    word_dropout: share of tokens read as unknown in training. norm: `layer`, `rms` or `none`.
+    stochastic_depth: probability that each half of the last block is left out for a training text, less for earlier
+    ones (Huang et al. 2016); 0 to below 1. Input int64 [B, T], 0 is padding; logits [B, K].
     Raises StoneError where width is not a multiple of heads.
     """
     if width % heads:
@@ -112,6 +119,7 @@ def text_transformer(
             where="model.options.width", fix=f"take {heads * max(round(width / heads), 1)}",
         )
     words = Words(shape.vocabulary, width, dropout=word_dropout, scale=width**-0.5)
+    blocks = [Block(width, heads, dropout, norm, drop) for drop in linear_rule(stochastic_depth, depth)]
     return TextTransformer(
-        words, max_length=shape.max_length, depth=depth, heads=heads, dropout=dropout, num_outputs=shape.num_outputs
+        words, blocks, max_length=shape.max_length, dropout=dropout, norm=norm, num_outputs=shape.num_outputs
     )

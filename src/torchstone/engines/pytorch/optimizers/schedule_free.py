@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import nn
 
 from torchstone.core.errors import StoneError
+from torchstone.engines.pytorch.averaging import BATCHES
 from torchstone.engines.pytorch.optimizers import Groups
 from torchstone.engines.pytorch.optimizers._around import Around, inner
 
@@ -33,7 +34,7 @@ def schedule_free(
     While training the weights are y = (1 - beta) z + beta x; `eval()` puts x into them, which is what one judges and
     keeps, `train()` puts y back (the loop takes x from `Averaged` instead). A z counts in the average by its squared
     rate, so that a warm-up counts little. Use it with the schedule `constant` and a warm-up. BatchNorm's statistics
-    belong to y: measure them anew at x.
+    belong to y: the loop measures them anew at x, from 200 training batches, as the authors' code asks.
 
     base: the optimizer at z, its momentum off; weight_decay acts at z. base_options: its options beside lr and
     weight_decay. beta: 0 to below 1; 0.9 is the paper's. lr: None for the base's own; the paper finds a larger one
@@ -110,20 +111,32 @@ class ScheduleFree(Around):
 class Averaged:
     """The averaged weights x of a schedule-free optimizer, as the loop judges and saves an average of weights.
 
-    They are kept by the optimizer, so that there is nothing to update or load; buffers are the model's own.
+    They are kept by the optimizer, so that there is nothing to update or load; buffers are the model's own, but for
+    BatchNorm's statistics: those are measured anew from `recalibrate` training batches.
     """
 
-    def __init__(self, model: nn.Module, optimizer: ScheduleFree) -> None:
+    def __init__(self, model: nn.Module, optimizer: ScheduleFree, recalibrate: int = BATCHES) -> None:
+        self._batches, self.num = recalibrate, 0
         self._live = dict(model.state_dict(keep_vars=True))
         self._optimizer = optimizer
 
-    def update(self, step: int) -> None:
+    @property
+    def recalibrate(self) -> int:
+        """Batches for BatchNorm's statistics; 0 before the first step, when the model's own are right."""
+        return self._batches if self.num else 0
+
+    def update(self, step: int, total: int) -> None:
         """The optimizer has done it."""
+        self.num += 1
+
+    def end_epoch(self, epoch: int, epochs: int) -> None:
+        """The optimizer has followed every step."""
 
     def state(self) -> dict[str, torch.Tensor]:
         """x by the model's names; what no step has moved yet as it is."""
         held = self._optimizer.extra
         return {name: held[value]["x"] if value in held else value.detach() for name, value in self._live.items()}
 
-    def load(self, state: dict[str, torch.Tensor]) -> None:
+    def load(self, state: Mapping[str, torch.Tensor], num: int) -> None:
         """The optimizer's own state has it."""
+        self.num = num

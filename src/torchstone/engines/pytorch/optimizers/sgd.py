@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from torchstone.core.errors import StoneError
@@ -21,6 +23,23 @@ def sgd(
         raise StoneError(f"nesterov needs momentum above 0; it is {momentum:g}", where="optimizer.momentum",
                          fix="set momentum to 0.9 or nesterov to false")
     groups = list(groups)
-    return torch.optim.SGD(
+    optimizer = torch.optim.SGD(
         groups, lr=lr, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay, fused=can_fuse(groups)
     )
+    if momentum:
+        optimizer.register_step_pre_hook(_begin_late)
+    return optimizer
+
+
+@torch.no_grad()
+def _begin_late(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    """Sums of 0 for parameters with their first gradient: torch's fused step fails where only some have a sum (2.14).
+
+    The step from a sum of 0 is the first step, bit for bit.
+    """
+    if len(optimizer.state) == sum(len(group["params"]) for group in optimizer.param_groups):
+        return
+    for group in optimizer.param_groups:
+        for weight in group["params"]:
+            if weight.grad is not None and weight not in optimizer.state:
+                optimizer.state[weight]["momentum_buffer"] = torch.zeros_like(weight)

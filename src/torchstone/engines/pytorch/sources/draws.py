@@ -18,13 +18,16 @@ def _mix(state: np.ndarray) -> np.ndarray:
     return mixed
 
 
-def uniform(seed: int, epoch: int, rows: np.ndarray, count: int) -> np.ndarray:
+def uniform(seed: int, epoch: int, rows: np.ndarray, count: int, *, stream: int = 0) -> np.ndarray:
     """`count` numbers for each of B rows, even over [0, 1): float64 [B, count].
 
     The numbers of a row depend on seed, epoch and row alone: not on the batch, its order, the worker or the rank.
-    seed, epoch: integers >= 0; rows: int64 [B].
+    seed, epoch: integers >= 0; rows: int64 [B]. stream: each use of a row's numbers has its own, so that turning one
+    augmentation on leaves what another draws as it was.
     """
     key = _mix(np.array([seed & _MASK], dtype=np.uint64) + np.uint64(_GAMMA))
+    if stream:
+        key = _mix(key ^ np.array([stream * _GAMMA & _MASK], dtype=np.uint64))
     key = _mix(key + np.array([(epoch + 1) * _GAMMA & _MASK], dtype=np.uint64))
     state = _mix(key + (np.asarray(rows).astype(np.uint64) + np.uint64(1)) * np.uint64(_GAMMA))
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GAMMA)

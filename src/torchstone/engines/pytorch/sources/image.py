@@ -17,14 +17,20 @@ from torchstone.core.dataset import Dataset
 from torchstone.core.errors import StoneError
 from torchstone.core.plan import Plan
 from torchstone.engines.pytorch.batch import Batch, Shape
+from torchstone.engines.pytorch.distortions import Distort
+from torchstone.engines.pytorch.erasures import Erase
 from torchstone.engines.pytorch.sources import stored
 from torchstone.engines.pytorch.sources.buffers import Buffers
 from torchstone.engines.pytorch.sources.decode import DECODER, is_grey
 from torchstone.engines.pytorch.sources.draws import uniform
-from torchstone.engines.pytorch.sources.geometry import Augment, Geometry, centre, whole
+from torchstone.engines.pytorch.sources.geometry import Augment, Draw, Geometry, centre, whole
 from torchstone.engines.pytorch.sources.resize import cut, installed, resizing
+from torchstone.engines.pytorch.transforms.none import none
 
 _AUGMENTS = "torchstone.engines.pytorch.transforms"
+_DISTORTIONS, _ERASURES = "torchstone.engines.pytorch.distortions", "torchstone.engines.pytorch.erasures"
+# Each use of a picture's random numbers has its own.
+_CUT, _DISTORTED, _ERASED = 0, 1, 2
 # Pictures from which mean and deviation are measured: of 512 pictures the mean is known to about 0.01 of the range.
 _SAMPLE = 512
 # Photographs that were learnt from random crops are judged on the largest square in the middle. On clothing10 (two
@@ -66,7 +72,8 @@ def open_source(
     """The batches of a dataset.
 
     cache_folder: where decoded pictures are kept from the first pass on; None: every batch decodes.
-    Plan: image.augment.name, image.augment.options.*, image.cache_gib (0 turns the cache off), train.seed.
+    Plan: image.augment, image.distort and image.erase (.name, .options.*), image.cache_gib (0 turns the cache off),
+    train.seed.
     """
     rule = stored.Rule(int(encoding["size"]), int(encoding["channels"]), str(encoding["resizer"]))
     paths = dataset.inputs[str(encoding["column"])]
@@ -105,16 +112,19 @@ class ImageSource:
         self._target = _targets(dataset)
         mean, std = (torch.tensor(encoding[key], dtype=torch.float64).repeat(self._size) for key in ("mean", "std"))
         self._scale, self._shift = (1 / (255 * std)).float(), (-mean / std).float()
+        self._mean = np.rint(255 * np.array(encoding["mean"])).astype(np.uint8)
         self._make()
 
     def _make(self) -> None:
-        self._augment = _augment(self._plan)
+        self._augment: Augment = _part(self._plan, "image.augment", _AUGMENTS) or none()
+        self._distort: Distort | None = _part(self._plan, "image.distort", _DISTORTIONS)
+        self._erase: Erase | None = _part(self._plan, "image.erase", _ERASURES)
         self._resizing = resizing(self._resizer)
         self._bytes, self._floats = Buffers(np.uint8), Buffers(np.float32)
 
     def __getstate__(self) -> dict[str, Any]:
         """For worker processes: everything but the buffers and functions, which each process makes for itself."""
-        own = ("_augment", "_resizing", "_bytes", "_floats")
+        own = ("_augment", "_distort", "_erase", "_resizing", "_bytes", "_floats")
         return {key: value for key, value in vars(self).items() if key not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -123,8 +133,8 @@ class ImageSource:
 
     @property
     def is_heavy(self) -> bool:
-        """Whether every batch decodes its files."""
-        return self._pictures.is_heavy
+        """Whether every batch decodes its files or changes colours and shapes, which takes about as long."""
+        return self._pictures.is_heavy or self._distort is not None
 
     def __len__(self) -> int:
         return len(self._target)
@@ -135,14 +145,26 @@ class ImageSource:
         pixels = self._bytes.take(len(rows), self._size, self._size, self._channels)
         heights, widths = (np.array([p.shape[axis] for p in pictures], dtype=np.int64) for axis in (0, 1))
         cut(pictures, self._geometry(rows, epoch, heights, widths), pixels, self._resizing)
+        if epoch is not None:
+            self._change(rows, epoch, pixels)
         return Batch((self._normalise(pixels),), self._target[torch.from_numpy(rows)], rows)
 
     def _geometry(self, rows: np.ndarray, epoch: int | None, heights: np.ndarray, widths: np.ndarray) -> Geometry:
         if epoch is not None:
-            return self._augment(lambda count: uniform(self._seed, epoch, rows, count), heights, widths, self._size)
+            return self._augment(self._draw(rows, epoch, _CUT), heights, widths, self._size)
         if self._middle is not None:
             return centre(heights, widths, float(self._middle))
         return whole(heights, widths)
+
+    def _change(self, rows: np.ndarray, epoch: int, pixels: np.ndarray) -> None:
+        """Distorts and erases the cut pictures in place."""
+        if self._distort is not None:
+            self._distort(self._draw(rows, epoch, _DISTORTED), pixels)
+        if self._erase is not None:
+            self._erase(self._draw(rows, epoch, _ERASED), pixels, self._mean)
+
+    def _draw(self, rows: np.ndarray, epoch: int, stream: int) -> Draw:
+        return lambda count: uniform(self._seed, epoch, rows, count, stream=stream)
 
     def _normalise(self, pixels: np.ndarray) -> torch.Tensor:
         """uint8 [B, S, S, C] to float32 [B, C, S, S] in channels-last memory: one pass to cast, one to scale."""
@@ -175,10 +197,10 @@ def _moments(paths: np.ndarray, rule: stored.Rule) -> tuple[list[float], list[fl
     return mean.tolist(), std.tolist(), size // len(paths)
 
 
-def _augment(plan: Plan) -> Augment:
-    part = catalog.find(_AUGMENTS, str(plan.get("image.augment.name") or "none"))
-    made: Augment = part(**plan.section("image.augment.options"))
-    return made
+def _part(plan: Plan, field: str, folder: str) -> Any:
+    """The part that a plan names for a field, with its options; None where the plan does without."""
+    name = plan.get(f"{field}.name")
+    return catalog.find(folder, str(name))(**plan.section(f"{field}.options")) if name else None
 
 
 def _targets(dataset: Dataset) -> torch.Tensor:

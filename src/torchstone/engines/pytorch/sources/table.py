@@ -65,17 +65,48 @@ def shape(encoding: dict[str, Any], num_outputs: int) -> Shape:
     )
 
 
+def gap_columns(encoding: dict[str, Any]) -> dict[int, float]:
+    """Which of the encoded number columns say, as 0 or 1, that a cell was empty → what the column before holds then."""
+    places, place = {}, 0
+    for learnt in encoding["numbers"]:
+        place += 1 + learnt["has_missing"]
+        if learnt["has_missing"]:
+            places[place - 1] = float(encode_numbers(learnt, np.array([np.nan]))[0][0])
+    return places
+
+
 class TableSource:
     """N encoded rows in memory; a batch is one index_select per tensor."""
 
     is_heavy = False
-    notes: Sequence[str] = ()
 
-    def __init__(self, numbers: torch.Tensor, categories: torch.Tensor, target: torch.Tensor) -> None:
+    def __init__(
+        self, numbers: torch.Tensor, categories: torch.Tensor, target: torch.Tensor, notes: Sequence[str] = ()
+    ) -> None:
         """numbers: float32 [N, numbers]; categories: int64 [N, categories]; either may have no columns."""
         self._numbers = numbers
         self._categories = categories
         self._target = target
+        self.notes = notes
+
+    @property
+    def num_numbers(self) -> int:
+        """How many number columns there are, those of gaps among them."""
+        return self._numbers.shape[1]
+
+    def rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers float32 [B, numbers] and categories int64 [B, categories] of these rows, copied."""
+        numbers, categories = self.batch(rows, None).inputs
+        return numbers.numpy(), categories.numpy()
+
+    def extended(self, numbers: np.ndarray, categories: np.ndarray, target: np.ndarray, note: str) -> TableSource:
+        """This source with further encoded rows behind its own, and something to tell of them."""
+        return TableSource(
+            torch.cat([self._numbers, torch.from_numpy(numbers)]),
+            torch.cat([self._categories, torch.from_numpy(categories)]),
+            torch.cat([self._target, torch.from_numpy(target).to(self._target.dtype)]),
+            [*self.notes, note],
+        )
 
     def __len__(self) -> int:
         return len(self._target)
