@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from torchstone.core.recipe import Recipe as Recipe
     from torchstone.core.recipe_file import read_recipe as read_recipe
     from torchstone.core.run import find_run as find_run
+    from torchstone.flows.doors import hf as hf
+    from torchstone.flows.doors import keras as keras
+    from torchstone.flows.doors import lightning as lightning
     from torchstone.flows.evaluate import evaluate as evaluate
     from torchstone.flows.look import look as look
     from torchstone.flows.plan import make_plan as plan  # noqa: F401
     from torchstone.flows.train import resume as resume
     from torchstone.flows.train import train as train
+    from torchstone.flows.watch import watch as watch
 
 # name → where it lives, as module:object
 _HOMES = {
@@ -39,11 +43,15 @@ _HOMES = {
     "Stop": "torchstone.core.event:Stop",
     "evaluate": "torchstone.flows.evaluate:evaluate",
     "find_run": "torchstone.core.run:find_run",
+    "hf": "torchstone.flows.doors:hf",
+    "keras": "torchstone.flows.doors:keras",
+    "lightning": "torchstone.flows.doors:lightning",
     "look": "torchstone.flows.look:look",
     "plan": "torchstone.flows.plan:make_plan",
     "read_recipe": "torchstone.core.recipe_file:read_recipe",
     "resume": "torchstone.flows.train:resume",
     "train": "torchstone.flows.train:train",
+    "watch": "torchstone.flows.watch:watch",
 }
 # name → folder of parts: `torchstone.losses.focal` is the part `focal`
 _PARTS = {

@@ -154,6 +154,21 @@ def test_a_mistake_in_set_names_the_word_that_was_typed(tmp_path: Path, text: st
     assert told in message(tmp_path, GOOD + "task: a\n", text)
 
 
+def test_a_section_in_set_is_told_with_the_field_in_it(tmp_path: Path) -> None:
+    setting = "train.stop_on={metric: loss, patience: 0}"
+    told = message(tmp_path, GOOD, setting)
+    assert f"--set {setting} train.stop_on.patience: found 0; expected a whole number, at least 1" in told
+    recipe = read_recipe(write(tmp_path, GOOD), overrides=["optimizer={name: sgd, lr: 0.1}"])
+    assert recipe.where("optimizer.lr") == "--set optimizer={name: sgd, lr: 0.1} optimizer.lr"
+
+
+@pytest.mark.parametrize("field", ["train.l1", "train.clip_norm", "checkpoint.every_minutes", "image.cache_gib"])
+def test_a_number_without_end_is_no_setting(tmp_path: Path, field: str) -> None:
+    assert f"--set {field}=1e400: found inf; expected a number, at least 0, and finite" in message(
+        tmp_path, GOOD, f"{field}=1e400"
+    )
+
+
 def test_mistakes_of_file_and_set_come_together(tmp_path: Path) -> None:
     told = message(tmp_path, GOOD + "tusk: a\n", "train.epochs=0", "bad")
     assert "torchstone.yaml:3 tusk" in told

@@ -35,6 +35,15 @@ REFUSED = {
     "sampler={name: class_balanced, power: 3.0}": "power",
     "averaging={name: ema, decay: 1.5}": "decay",
     "clipping={name: value, most: 0.0}": "most",
+    "model={name: table_resnet, widening: -1.0}": "widening is -1; it must be above 0",
+    "optimizer.eps=0": "eps is 0; it must be above 0",
+    "optimizer={name: sgd, momentum: 1.5}": "momentum is 1.5; it must be from 0 to below 1",
+    "optimizer={name: rmsprop, alpha: 100}": "alpha is 100",
+    "loss.label_smoothing=1.5": "label_smoothing is 1.5; it must be from 0 to 1",
+    "loss.class_weights=[-1, 2]": "each must be 0 or above",
+    "loss.class_weights=[0, 0]": "and one above 0",
+    "init={name: orthogonal, gain: 0.0}": "gain is 0; it must be above 0",
+    "schedule={name: cosine_restarts, cycles: 1000000}": "more than 1,000 cycles",
 }
 
 
@@ -44,6 +53,24 @@ def test_a_value_out_of_range_is_refused_with_the_plan_and_by_its_name(setting: 
         make_plan(recipe_for(str(table), overrides=[setting]), project=table.parent)
     assert REFUSED[setting] in str(caught.value)
     assert setting.partition("=")[0].partition(".")[0] in str(caught.value)
+
+
+@pytest.mark.parametrize(("setting", "told"), [
+    ("model={name: text_transformer, heads: 0}", "heads is 0; it must be 1 or above"),
+    ("model={name: text_transformer, width: 0}", "width is 0; it must be 1 or above"),
+    ("model={name: text_cnn, widths: [2, 0]}", "widths are [2, 0]; each must be 1 or above"),
+])  # fmt: skip
+def test_a_count_below_one_is_told_once_where_the_model_cannot_even_be_built(
+    setting: str, told: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    rows = [[f"a few words {i}", f"k{i % 2}"] for i in range(60)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["text", "label"], *rows])
+    with pytest.raises(StoneErrors) as caught:
+        make_plan(recipe_for(str(path), overrides=[setting]), project=tmp_path)
+    field = f"model.{told.split()[0]}"
+    assert [(error.what, error.where) for error in caught.value.errors] == [(told, f"--set {setting} {field}")]
 
 
 def test_all_of_them_are_told_at_once_each_with_its_line(table: Path) -> None:

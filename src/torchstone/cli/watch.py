@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
@@ -28,27 +28,34 @@ def command(
     script: str, arguments: tuple[str, ...], is_json: bool, ignore: tuple[str, ...], rows_file: Path | None,
     is_module: bool,
 ) -> int:  # fmt: skip
-    """Run SCRIPT with its ARGUMENTS as python would, and say what is wrong with its training.
+    """Run any training script unmodified, and say what is wrong with it.
 
+    SCRIPT runs with its ARGUMENTS as python would run it.
     The script's numbers, its output and its exit code stay its own; where that is 0, 1 says that there are findings
     of severity error.
     """
     from torchstone.core.finding import has_errors
     from torchstone.core.recipe import Rules
     from torchstone.flows.run_script import find_script, run_script
-    from torchstone.flows.watch import Doctor, say
+    from torchstone.flows.seen import seen
+    from torchstone.flows.watch import Doctor, say, write_line
 
     find_script(script, is_module=is_module)
     answer: dict[str, Any] = {}
     if is_json:  # registered first, so that it comes after all that the script has registered for its end
-        atexit.register(lambda: print(json.dumps(answer, ensure_ascii=False), flush=True))
-    doctor = Doctor(rules=Rules(ignore=list(ignore)), tell=None if is_json else say)
+        atexit.register(tell, answer, os.getpid())
+    live, write = (None, None) if is_json else (say, write_line)
+    doctor = Doctor(rules=Rules(ignore=list(ignore)), tell=live, write=write)
     code = run_script(script, arguments, doctor=doctor, is_module=is_module, rows_file=rows_file)
     findings = doctor.findings
-    for name, mistake in doctor.mistakes.items():
-        print(f"torchstone: a mistake of ours, the script is not touched by it: {name}: {mistake}", file=sys.stderr)
     if is_json:
         unjudged = sorted({name.partition(".")[0] for name in doctor.mistakes})
         listed = [finding.to_json() for finding in findings]
-        answer.update({"findings": listed, "exit_code": code, "not_judged": unjudged})
+        answer.update({"findings": listed, "exit_code": code, "not_judged": unjudged, "seen": seen(doctor.rows)})
     return code or int(has_errors(findings))
+
+
+def tell(answer: dict[str, Any], process: int) -> None:
+    """The answer, on the last line; not from a process that the script has forked."""
+    if os.getpid() == process:
+        print(json.dumps(answer, ensure_ascii=False), flush=True)

@@ -99,7 +99,8 @@ def _mistake(
     if detail["type"] == "value_error":
         return StoneError(str(detail["ctx"]["error"]), where=place or f"{source} {name}")
     value = _value(values, path)
-    text = f"found {found(value)}; expected {expected(schema, path)}"
+    finite = ", and finite" if detail["type"] == "finite_number" else ""
+    text = f"found {found(value)}; expected {expected(schema, path)}{finite}"
     return StoneError(text, where=place or f"{source} {name}", fix=_type_fix(value, _at(schema, path), schema))
 
 

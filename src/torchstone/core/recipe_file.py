@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,4 +113,14 @@ def _override(draft: _Draft, text: str) -> StoneError | None:
     stale = [path for path in draft.places if path[: len(keys)] == tuple(keys)]
     for path in (*stale, tuple(keys)):
         draft.places[path] = f"--set {text}"
+    for path in _within(tuple(keys), parsed):
+        draft.places[path] = f"--set {text} {marks.dotted(path)}"
     return None
+
+
+def _within(path: marks.Path, value: Any) -> Iterator[marks.Path]:
+    """The paths of all that a section or a list holds."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in items:
+        yield (*path, key)
+        yield from _within((*path, key), below)

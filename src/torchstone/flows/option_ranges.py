@@ -12,7 +12,7 @@ from torchstone.core.plan import Plan
 from torchstone.core.recipe import Recipe
 
 # Counts of which 0 or less is no network, wherever a model has an option of that name.
-COUNTS = ("width", "depth", "channels", "embedding", "heads")
+COUNTS = ("width", "widths", "depth", "channels", "embedding", "heads")
 # Shares that are dropped: of 1 nothing would be left.
 DROPPED = ("dropout", "word_dropout", "hidden_dropout")
 
@@ -24,8 +24,9 @@ def check_values(
 
     folders: dotted field → folder of its parts. model_refusal: what the model said when it was built.
     """
-    errors = [error for field in folders for error in _out_of_range(recipe, field)]
-    wrong = {str(error.where).rpartition(" ")[2].partition(".")[0] for error in errors}
+    ranges = {field: list(_out_of_range(recipe, field)) for field in folders}
+    errors = [error for found in ranges.values() for error in found]
+    wrong = {field for field, found in ranges.items() if found}
     trial = importlib.import_module("torchstone.engines.pytorch.trial_build")
     for field, folder in folders.items():
         name = plan.get(f"{field}.name")
@@ -56,6 +57,8 @@ def _out_of_range(recipe: Recipe, field: str) -> Iterator[StoneError]:
         for number in value if isinstance(value, list) else [value]:
             if isinstance(number, float) and not math.isfinite(number):
                 yield StoneError(f"found {number}; it must be a number that is finite", where=where)
+        if field == "model" and isinstance(value, list) and option in COUNTS and min([1, *value]) < 1:
+            yield StoneError(f"{option} are {value}; each must be 1 or above", where=where)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             continue
         if field == "optimizer" and option == "lr" and not value > 0:
@@ -63,10 +66,17 @@ def _out_of_range(recipe: Recipe, field: str) -> Iterator[StoneError]:
                              fix="start at 1e-3 for adamw, or measure it: --find-lr")
         elif field == "averaging" and option == "decay" and not 0 <= value < 1:
             yield StoneError(f"decay is {value:g}; it must be from 0 to below 1", where=where, fix="0.999 is usual")
+        elif field == "optimizer" and option == "eps" and not value > 0:
+            yield StoneError(f"eps is {value:g}; it must be above 0", where=where,
+                             fix="leave it out: without it a weight whose gradients are all 0 becomes nan")
+        elif field == "optimizer" and option in ("momentum", "alpha") and not 0 <= value < 1:
+            yield StoneError(f"{option} is {value:g}; it must be from 0 to below 1", where=where, fix="leave it out")
         elif option == "weight_decay" and value < 0:
             yield StoneError(f"weight_decay is {value:g}; it must be 0 or above", where=where, fix="0.01 is usual")
         elif field == "model" and option in COUNTS and value < 1:
             yield StoneError(f"{option} is {value:g}; it must be 1 or above", where=where)
+        elif field == "model" and option == "widening" and not value > 0:
+            yield StoneError(f"widening is {value:g}; it must be above 0", where=where, fix="2 is usual")
         elif field == "model" and option in DROPPED and not 0 <= value < 1:
             yield StoneError(f"{option} is {value:g}; it must be from 0 to below 1", where=where)
 

@@ -121,6 +121,7 @@ def _unfit_pieces(recipe: Recipe, task: Task) -> list[StoneError]:
         errors.append(StoneError(text, where=recipe.where("mix"), fix="remove the field"))
     errors += order_faults(recipe, task)
     errors += _foreign_loss(recipe, task)
+    errors += _foreign_model(recipe, task)
     if recipe.data.resample is not None and (task.modality, task.target) != ("table", "single"):
         text = f"only rows of a table with one class each are resampled; the task is {task.name}"
         fix = "remove the field" + ("; see sampler" if task.target == "single" else "")
@@ -140,6 +141,23 @@ def _foreign_loss(recipe: Recipe, task: Task) -> list[StoneError]:
     fix = f"for a loop of your own: torchstone.losses.{name}; by recipe use "
     other = "arcface, which learns embeddings of classes" if task.target == "single" else "the planned loss"
     return [StoneError(what, where=recipe.where("loss"), fix=fix + other)]
+
+
+def _foreign_model(recipe: Recipe, task: Task) -> list[StoneError]:
+    """A model that reads something else than the task has; those of ours say by their name what they read."""
+    name, folder = recipe.model.name if recipe.model is not None else None, FOLDERS["model"]
+    if name is None or not catalog.find(folder, name).__module__.startswith(f"{folder}."):
+        return []
+    fitting = [known for known in catalog.names(folder) if _reads(known) == task.modality]
+    if _reads(name) == task.modality:
+        return []
+    text = f"{name} does not read what {task.name} has"
+    return [StoneError(text, where=recipe.where("model"), fix=f"one of: {', '.join(fitting)}; or leave it to the plan")]
+
+
+def _reads(model: str) -> str:
+    kind = model.partition("_")[0]
+    return kind if kind in ("text", "table") else "image"
 
 
 def overlaid(recipe: Recipe, planned: Mapping[str, Choice]) -> dict[str, Choice]:

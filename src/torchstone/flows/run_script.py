@@ -52,6 +52,7 @@ def run_script(
     if not is_module:
         sys.path[0] = str(Path(script).resolve().parent)
     doctor.start(is_script=True)
+    process = os.getpid()
     code, failure = 0, None
     try:
         if is_module:
@@ -65,12 +66,15 @@ def run_script(
     except BaseException as error:
         code, failure = 1, error
     finally:
-        doctor.stop()
-    if rows_file is not None:
+        if os.getpid() == process:
+            doctor.stop()
+        else:  # a child that the script has forked: it ends on its own, and has nothing to tell
+            doctor.leave()
+    if rows_file is not None and os.getpid() == process:
         write_text(rows_file, "".join(json.dumps(clean(row), ensure_ascii=False) + "\n" for row in doctor.rows))
     if failure is not None:
         sys.stdout.flush()
-        traceback.print_exception(type(failure), failure, own_part(failure.__traceback__, script))
+        traceback.print_exception(type(failure), failure, own_part(failure.__traceback__))
     return code
 
 
@@ -84,12 +88,9 @@ def exit_code(stop: SystemExit) -> int:
     return 1
 
 
-def own_part(trace: TracebackType | None, script: str) -> TracebackType | None:
-    """The traceback from the script's own first frame on."""
+def own_part(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from the script's own first frame on; None where it failed before one of its lines ran."""
     at = trace
-    while at is not None:
-        name = at.tb_frame.f_code.co_filename
-        if at.tb_frame.f_globals.get("__name__") == "__main__" and "runpy" not in name and name != __file__:
-            return at
+    while at is not None and (at.tb_frame.f_code.co_filename == __file__ or "runpy" in at.tb_frame.f_code.co_filename):
         at = at.tb_next
-    return trace
+    return at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,13 +12,16 @@ from types import TracebackType
 from typing import Any
 
 from torchstone.core.catalog import all_rules
+from torchstone.core.errors import StoneError
 from torchstone.core.finding import SEVERITIES, Finding
 from torchstone.core.recipe import Rules
 from torchstone.core.rule import Rule
 from torchstone.flows.judge import is_ignored
+from torchstone.flows.seen import nothing_found
+from torchstone.rules._watched import Seen
 
 # Where the rules are that judge the rows of a watched loop.
-FOLDERS = ("torchstone.rules.protocol", "torchstone.rules.meaning", "torchstone.rules.feeding")
+FOLDERS = tuple(f"torchstone.rules.{room}" for room in ("protocol", "meaning", "feeding", "health"))
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -25,48 +29,86 @@ Rows = Sequence[Mapping[str, Any]]
 class Doctor:
     """Watches a training loop between `start` and `stop`, or as a context; the loop's numbers stay what they are.
 
-    findings: what was found so far, errors first. Each finding is told once, when it is first seen, through `tell`.
+    findings: what was found so far, errors first. Each finding is told once, when it is first seen, through `tell`
+    and `callback`. write: takes each line of the end: what was seen where nothing was found, and mistakes of ours.
+    A mistake of ours never stops the loop, unless TORCHSTONE_STRICT is set, which is for those who mend it.
     """
 
     def __init__(
         self, *, rules: Rules | None = None, tell: Callable[[Finding], None] | None = None,
-        callback: Callable[[Finding], None] | None = None,
+        callback: Callable[[Finding], None] | None = None, write: Callable[[str], None] | None = None,
     ) -> None:  # fmt: skip
         self._rules = rules or Rules()
-        self._tell, self._callback = tell, callback
+        self._tell, self._callback, self._write = tell, callback, write
         self._found: dict[tuple[str, str], Finding] = {}
         self._asked: list[Rule] | None = None
         self._wiring: Any = None
+        self.is_on = False
         self.mistakes: dict[str, str] = {}
 
-    def start(self, *, model: Any = None, optimizer: Any = None, is_script: bool = False) -> Doctor:
+    def start(
+        self, *, model: Any = None, optimizer: Any = None, is_script: bool = False,
+        wiring: Callable[[Any], Any] | None = None,
+    ) -> Doctor:  # fmt: skip
         """Attaches the doctor; `model` and `optimizer` are those that were built before.
 
-        is_script: whether all of a script runs under it, from the first line on.
+        is_script: whether all of a script runs under it, from the first line on. wiring: makes what writes rows to a
+        recorder, where it is not hooks of torch.
+        After `stop` it may be started again, with rows and findings of its own. Raises StoneError while it watches.
         """
+        if self.is_on:
+            raise StoneError("this doctor is already watching", fix="stop it first, or make another: ts.watch(…)")
+        self._found, self.mistakes = {}, {}
         recorder = importlib.import_module("torchstone.engines.attach.recorder")
-        wiring = importlib.import_module("torchstone.engines.attach.wiring")
+        make = wiring or importlib.import_module("torchstone.engines.attach.wiring").Wiring
         self._asked = [
             rule for folder in FOLDERS for rule in all_rules(folder) if not is_ignored(rule.code, self._rules.ignore)
         ]
-        self._wiring = wiring.Wiring(recorder.Recorder(self.judge))
+        self._wiring = make(recorder.Recorder(self.judge))
         self._wiring.recorder.note("start", is_script=is_script)
-        self._wiring.attach()
-        self._wiring.take(model=model, optimizer=optimizer)
+        self.is_on = True
+        try:
+            self._wiring.attach()
+            self._wiring.take(model=model, optimizer=optimizer)
+        except Exception as error:
+            self._wiring.recorder.is_on = False
+            self._wiring.detach()
+            if isinstance(error, StoneError) or "TORCHSTONE_STRICT" in os.environ:
+                self.is_on = False
+                raise
+            self.mistakes["start"] = f"{type(error).__name__}: {error}"
         return self
 
     def stop(self) -> None:
-        """Looks once more, then takes the doctor off."""
-        if self._wiring is not None:
+        """Looks once more, then takes the doctor off; a second call does nothing."""
+        if not self.is_on:
+            return
+        self.is_on = False
+        try:
             self._wiring.detach()
+        finally:
             self.mistakes |= self._wiring.recorder.mistakes
+        if self._write is None:
+            return
+        for name, mistake in self.mistakes.items():
+            self._write(f"torchstone: a mistake of ours, the loop is not touched by it: {name}: {mistake}")
+        if not self.findings:
+            self._write(f"torchstone  {nothing_found(self.rows)}")
+
+    def leave(self) -> None:
+        """In a process that was forked from the watched one: takes the doctor off without a word, and forgets."""
+        self._write, self.is_on, self._found, self.mistakes = None, False, {}, {}
+        self._wiring.recorder.is_on = False
 
     def judge(self, rows: Rows) -> None:
         """Asks every rule about the rows; what is new is told."""
+        rows = Seen(rows)
         for rule in self._asked or ():
             try:
                 found = list(rule.check(rows))
             except Exception as error:
+                if "TORCHSTONE_STRICT" in os.environ:
+                    raise
                 self.mistakes.setdefault(rule.code, f"{type(error).__name__}: {error}")
                 continue
             for finding in found:
@@ -83,7 +125,16 @@ class Doctor:
             return
         for hear in (self._tell, self._callback):
             if hear is not None:
-                hear(finding)
+                self._hand(hear, finding)
+
+    def _hand(self, hear: Callable[[Finding], None], finding: Finding) -> None:
+        try:
+            hear(finding)
+        except Exception as error:
+            if "TORCHSTONE_STRICT" in os.environ:
+                raise
+            name = getattr(hear, "__qualname__", type(hear).__name__)
+            self.mistakes.setdefault(f"callback {name}", f"{type(error).__name__}: {error}")
 
     def _explained(self, finding: Finding) -> bool:
         codes = {other.code for other in self._found.values()}
@@ -102,7 +153,7 @@ class Doctor:
         return rows
 
     def __enter__(self) -> Doctor:
-        return self if self._wiring is not None else self.start()
+        return self if self.is_on else self.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -116,17 +167,28 @@ def watch(
 ) -> Doctor:  # fmt: skip
     """The doctor around a plain PyTorch loop: `with ts.watch(model, optimizer) as doctor: …`.
 
-    model, optimizer, scheduler: what was built before; what is built inside is seen anyway. ignore: codes of rules
-    or families. callback: called with each finding as it is first seen. Findings also go to standard error, one line
-    each, unless is_quiet. The loop's numbers do not change by a bit.
+    model, optimizer, scheduler: what was built before, one or several of each; what is built inside is seen anyway.
+    ignore: codes of rules or families. callback: called with each finding as it is first seen. Findings also go to
+    standard error, one line each, unless is_quiet. Watching begins with this call and ends with the block, or with
+    `doctor.stop()`. The loop's numbers do not change by a bit.
     """
-    doctor = Doctor(rules=Rules(ignore=list(ignore)), tell=None if is_quiet else say, callback=callback)
+    tell, write = (None, None) if is_quiet else (say, write_line)
+    doctor = Doctor(rules=Rules(ignore=list(ignore)), tell=tell, callback=callback, write=write)
+    if optimizer is None and scheduler is not None:
+        schedulers = scheduler if isinstance(scheduler, (list, tuple)) else [scheduler]
+        optimizer = [one.optimizer for one in schedulers if hasattr(one, "optimizer")]
     return doctor.start(model=model, optimizer=optimizer)
 
 
 def say(finding: Finding) -> None:
     """One line about a finding, on standard error."""
-    print(line(finding), file=sys.stderr, flush=True)
+    write_line(line(finding))
+
+
+def write_line(text: str) -> None:
+    """A line on standard error, with the rank in front where several processes train together."""
+    rank = os.environ.get("RANK", "0")
+    print(text if rank == "0" else f"[rank {rank}] {text}", file=sys.stderr, flush=True)
 
 
 def line(finding: Finding) -> str:

@@ -17,8 +17,20 @@ Rows = Sequence[Row]
 Change = Callable[[int, dict[str, Any]], dict[str, Any]]
 
 
+class Seen(list[Row]):
+    """Rows that are asked for by their kinds many times: each kind is picked out once."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        super().__init__(rows)
+        self.kinds: dict[str, list[Row]] = {}
+        for row in self:
+            self.kinds.setdefault(str(row.get("event")), []).append(row)
+
+
 def of(rows: Rows, event: str) -> list[Row]:
     """The rows of one kind of event, in order."""
+    if isinstance(rows, Seen):
+        return rows.kinds.get(event, [])
     return [row for row in rows if row.get("event") == event]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 
 import pytest
@@ -14,6 +15,14 @@ from torchstone.engines.pytorch.freezing import freeze
 from torchstone.engines.pytorch.groups import parameter_groups
 from torchstone.engines.pytorch.loop import fit
 from torchstone.engines.pytorch.progress import Progress
+
+
+def test_where_all_is_frozen_the_message_gives_an_expression_that_leaves_the_last_layer() -> None:
+    with pytest.raises(StoneError, match="every parameter is frozen") as caught:
+        freeze(small_net(), ["^(?!head)"])
+    model, (pattern,) = small_net(), ast.literal_eval(str(caught.value.fix).partition(": ")[2])
+    freeze(model, [pattern])
+    assert [name for name, each in model.named_parameters() if each.requires_grad] == ["4.weight", "4.bias"]
 
 
 def test_a_frozen_batchnorm_stays_frozen_in_training_and_after_validation() -> None:

@@ -154,8 +154,9 @@ def test_moments_that_cannot_be_meant_are_refused(when: Any, said: str) -> None:
 
 
 def test_a_recipe_asks_for_it(tmp_path: Path) -> None:
-    with pytest.raises(StoneError, match="nothing is frozen"):
+    with pytest.raises(StoneError, match="nothing is frozen") as caught:
         assembled(tmp_path, "train.unfreeze=1")
+    assert "['^(?!head)']" in str(caught.value.fix)  # the last layer of this model, by its name
     job = assembled(tmp_path, "model=table_mlp", "train.freeze=[\"^(?!head)\"]", "train.unfreeze=1", "train.epochs=4",
                     "parameters.layer_decay=0.5", "train.l1=0.01")  # fmt: skip
     assert job.unfreezing is not None

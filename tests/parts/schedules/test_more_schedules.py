@@ -74,6 +74,13 @@ def test_warmup_stable_decay_at_five_steps():
     assert warmup_stable_decay(decay=20, shape="cosine")(90, 100) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("options", [{"cycles": 1001, "growth": 1.0}, {"cycles": 1_000_000}, {"cycles": 22}])
+def test_more_cosine_restarts_than_a_run_has_room_for_are_refused(options):
+    cosine_restarts(cycles=20, growth=2.0)
+    with pytest.raises(StoneError, match=r"more than 1,000 cycles, or a first one of less than a millionth"):
+        cosine_restarts(**options)
+
+
 def test_cosine_restarts_start_anew_and_end_with_the_run():
     restarts = cosine_restarts(cycles=3, growth=2.0, warmup=0)  # 1/7, 2/7 and 4/7 of the run
     assert at(restarts, (0, 5, 10, 20, 30, 50, 70), 70) == pytest.approx([1, 0.5, 1, 0.5, 1, 0.5, 0])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import torch
@@ -13,10 +15,11 @@ from torch import Tensor
 from torchstone.engines.attach.models import Models
 from torchstone.engines.attach.optimizers import Optimizers, Wheel
 from torchstone.engines.attach.patches import Patches
-from torchstone.engines.attach.recorder import Recorder, safely
+from torchstone.engines.attach.recorder import FOREIGN, Recorder, safely
 
 # Graphs that are followed to see whether they are freed; the newest so many.
 FOLLOWED = 64
+_FRAMES = 12
 
 
 class Token:
@@ -38,6 +41,7 @@ class Backwards:
         self.is_pending = False  # since the last step of any optimizer
         self.on_backward: list[Callable[[Tensor], None]] = []
         optimizers.on_step.append(self._into)
+        recorder.on_wake.append(self._wake)
 
     def attach(self, patches: Patches) -> None:
         """Wraps torch.autograd.backward, through which Tensor.backward goes too."""
@@ -56,26 +60,37 @@ class Backwards:
         loss = tensors if isinstance(tensors, Tensor) else next(iter(tensors), None)
         if not isinstance(loss, Tensor):
             return
+        self.recorder.add("backwards")
+        if self.recorder.is_awake:
+            self._read(loss)
+        for listener in self.on_backward:
+            listener(loss)
+
+    def _read(self, loss: Tensor) -> None:
+        """What the row of the next step says of this pass."""
         self.total += 1
         self.is_pending = True
-        self.recorder.add("backwards")
         self.recorder.place("backward")
         root = self._models.last
         raw = getattr(loss, "_unscaled_loss", None)  # see scalers.py
-        node = loss.grad_fn
+        node, mean_of = loss.grad_fn, getattr(loss, "_is_mean_of", None)
         self._passes.append({
             "root": None if root is None else root.index,
             "training": None if root is None else root.training,
-            "is_leaf": node is None, "kind": None if node is None else node.name(),
+            "is_leaf": node is None, "kind": None if node is None else f"Mean of {mean_of}" if mean_of else node.name(),
             "is_scaled": raw is not None,
-            "has_modes": None if root is None else root.has_modes,
+            "has_modes": None if root is None else root.has_modes, "line": caller(),
         })  # fmt: skip
         if loss.numel() == 1:
             self._loss = loss.detach() if raw is None else raw
         if node is not None:
             self._follow(node)
-        for listener in self.on_backward:
-            listener(loss)
+
+    def _wake(self) -> None:
+        """Counts anew: what came in the sleep belongs to no step that is seen."""
+        self._passes.clear()
+        self._loss, self.is_pending = None, False
+        self._counted.update(self.recorder.count)
 
     def _follow(self, node: Any) -> None:
         """Ties a token to the graph, through a hook that does nothing."""
@@ -97,6 +112,7 @@ class Backwards:
         row["backwards"] = len(passes)
         row["leaf_backwards"] = sum(one["is_leaf"] for one in passes)
         row["kinds"] = [one["kind"] for one in passes[:8]]
+        row["backward_lines"] = len({one["line"] for one in passes})
         row["is_scaled"] = any(one["is_scaled"] for one in passes)
         row["training"] = passes[-1]["training"] if passes else None
         row["has_modes"] = passes[-1]["has_modes"] if passes else None
@@ -109,3 +125,15 @@ class Backwards:
             self._loss = None
         else:
             row["loss"] = None
+
+
+def caller() -> tuple[int, int] | None:
+    """A number for the user's own line that called; None where there is none near."""
+    frame: FrameType | None = sys._getframe(3)
+    for _ in range(_FRAMES):
+        if frame is None:
+            return None
+        if not any(part in frame.f_code.co_filename for part in FOREIGN):
+            return id(frame.f_code), frame.f_lineno
+        frame = frame.f_back
+    return None

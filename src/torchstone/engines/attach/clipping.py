@@ -45,6 +45,8 @@ class Clipping:
         """One row per call that comes too early or too late; the step's own row says how it was clipped."""
         recorder = self.recorder
         recorder.add("clips")
+        if not recorder.is_awake:  # backward passes are not followed either
+            return
         place = recorder.place("clip")
         wheels = {id(wheel): wheel for p in parameters if (wheel := self._optimizers.owner.get(id(p))) is not None}
         for wheel in wheels.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,8 @@ from torchstone.engines.attach.recorder import Recorder, Row
 MOST_ROWS, MOST_VALUES = 65_536, 1024
 # Columns of a table whose sums are kept, to see over which rows they were scaled.
 MOST_COLUMNS = 2048
+# Whole numbers below this in a float target are taken for classes.
+MOST_CLASSES = 20
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
@@ -69,7 +72,7 @@ class Fingerprints:
             return
         tensors = tensors_of(batch)
         first = next((t for t in tensors if t.ndim >= 2 and t.numel()), None)
-        labels = next((t for t in tensors if t.ndim == 1 and t.dtype == torch.int64), None)
+        labels = next((t for t in reversed(tensors) if is_labels(t)), None)
         if first is not None and first.device.type == "cpu" and prints.num < MOST_ROWS:
             prints.rows.update(prints_of(first))
             prints.num += len(first)
@@ -150,7 +153,18 @@ def prints_of(values: Tensor) -> list[int]:
     kept = flat[:, ::stride].contiguous()
     if kept.dtype == torch.bfloat16:
         kept = kept.float()
+    if values.ndim == 2 and not values.is_floating_point():  # sequences: another batch pads them to another length
+        return [hash(np.trim_zeros(row, "b").tobytes()) for row in kept.numpy()]
     return [hash(row.tobytes()) for row in kept.numpy()]
+
+
+def is_labels(values: Tensor) -> bool:
+    """Whether these are class numbers [N]: integers, or floats that are a few whole numbers."""
+    if values.ndim != 1 or values.dtype == torch.int64:
+        return values.ndim == 1
+    if not values.is_floating_point() or not values.numel():
+        return False
+    return bool((values == values.round()).all()) and float(values.min()) >= 0 and float(values.max()) < MOST_CLASSES
 
 
 def entropy(counts: list[int]) -> float:
@@ -161,13 +175,38 @@ def entropy(counts: list[int]) -> float:
 
 
 def versions_of(dataset: Any) -> dict[str, int]:
-    """How often each tensor that a dataset holds has been changed in place."""
+    """How often each tensor that a dataset holds has been changed in place, and a checksum of each numpy array."""
     held: dict[str, Any] = dict(vars(dataset)) if hasattr(dataset, "__dict__") else {}
     held |= {f"tensors[{i}]": value for i, value in enumerate(held.pop("tensors", ()) or ())}
-    return {name: value._version for name, value in held.items() if isinstance(value, Tensor)}
+    arrays = {name: checksum(value) for name, value in held.items() if isinstance(value, np.ndarray)}
+    return arrays | {name: value._version for name, value in held.items() if isinstance(value, Tensor)}
+
+
+def checksum(values: Any) -> int:
+    """A number that changes where evenly spaced values of a numpy array do; 0 for arrays of objects."""
+    if values.dtype.hasobject or not values.flags.c_contiguous:
+        return 0
+    flat = values.reshape(-1)
+    return zlib.crc32(np.ascontiguousarray(flat[:: max(1, len(flat) // MOST_ROWS)]).tobytes())
 
 
 def generators_of(dataset: Any) -> list[str]:
-    """Attributes of a dataset that are random generators of their own: worker processes get copies of them."""
-    held = vars(dataset) if hasattr(dataset, "__dict__") else {}
-    return [name for name, value in held.items() if isinstance(value, _GENERATORS)]
+    """Random generators that a dataset or one of its parts holds: worker processes get copies of them."""
+    found = []
+    for name, value in _held(dataset):
+        if isinstance(value, _GENERATORS):
+            found.append(name)
+        members = value if isinstance(value, (list, tuple)) and len(value) <= 20 else [value]
+        for part in (one for member in members for one in (member, *_transforms(member))):
+            found += [f"{name}.{inner}" for inner, kept in _held(part) if isinstance(kept, _GENERATORS)]
+    return found
+
+
+def _transforms(member: Any) -> list[Any]:
+    listed = getattr(member, "transforms", None)
+    return list(listed) if isinstance(listed, (list, tuple)) else []
+
+
+def _held(thing: Any) -> list[tuple[str, Any]]:
+    own = isinstance(thing, (Tensor, np.ndarray, torch.nn.Module, type)) or not hasattr(thing, "__dict__")
+    return [] if own else list(vars(thing).items())

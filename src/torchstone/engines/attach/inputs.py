@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -13,6 +14,8 @@ from torchstone.engines.attach.recorder import Recorder, Row
 
 # Forward passes of a root, with gradients and without, whose inputs are read.
 READ = 3
+# Words in the names of keyword arguments that are no inputs.
+NO_INPUTS = ("label", "target", "mask")
 
 
 class Inputs:
@@ -21,28 +24,51 @@ class Inputs:
     def __init__(self, recorder: Recorder, models: Models, losses: Losses) -> None:
         self.recorder = recorder
         self._num: dict[tuple[int, bool], int] = {}
-        self._tokens: Tensor | None = None
+        self.tokens: list[Tensor] = []  # of the last forward pass
+        self._waiting: tuple[Row, Tensor] | None = None  # a loss that may have been computed inside of a forward pass
+        self.on_targets: list[Callable[[Row, Tensor], None]] = []  # called once the tokens behind targets are known
         models.on_forward.append(self._forward)
         losses.on_row.append(self._compare)
 
     def _forward(self, root: Root, inputs: tuple[Any, ...], output: Any) -> None:
-        self._tokens = None
+        self.tokens = []
         key = (root.index, root.has_grad)
         number = self._num[key] = self._num.get(key, 0) + 1
         if number > READ:
             return
-        tensors = [value for value in inputs if isinstance(value, Tensor)]
-        floats = next((value for value in tensors if value.is_floating_point() and value.numel()), None)
-        self._tokens = next((value for value in tensors if not value.is_floating_point() and value.ndim >= 2), None)
+        named = [value for name, value in root.named.items() if not any(word in name for word in NO_INPUTS)]
+        tensors = [value for value in (*inputs, *named) if isinstance(value, Tensor) and value.ndim]
+        numbers = (value for value in tensors if value.is_floating_point() and value.numel())
+        floats = next((value for value in numbers if not is_mask(value)), None)
+        self.tokens = [value for value in tensors if not value.is_floating_point() and value.ndim >= 2]
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._look(*waiting)
         if floats is not None:
             self.recorder.note("input", root=root.index, has_grad=root.has_grad, training=root.training,
                                **describe(floats.detach()))
 
     def _compare(self, row: Row, input: Tensor, target: Tensor) -> None:
         """Into the row of a loss: whether its targets are the integers that the model was given."""
-        tokens = self._tokens
-        if tokens is not None and not target.is_floating_point() and target.numel() == tokens.numel():
-            row["is_input"] = bool(torch.equal(target.reshape(-1), tokens.reshape(-1).to(target.dtype)))
+        if not target.is_floating_point():
+            self._look(row, target)
+            self._waiting = (row, target)
+
+    def _look(self, row: Row, target: Tensor) -> None:
+        # a second argument that is the target itself is no input: the loss is computed inside of forward
+        alike = [t for i, t in enumerate(self.tokens)
+                 if t.numel() == target.numel() and (i == 0 or t.data_ptr() != target.data_ptr())]
+        if alike:
+            same = any(torch.equal(target.reshape(-1), t.reshape(-1).to(target.dtype)) for t in alike)
+            row["is_input"] = same or row.get("is_input", False)
+            for hear in self.on_targets:
+                hear(row, target)
+
+
+def is_mask(values: Tensor) -> bool:
+    """Whether these are what is added to attention scores: 0 for what may be seen, minus infinity for the rest."""
+    hidden = values == -torch.inf
+    return bool(hidden.any()) and bool((hidden | (values == 0)).all())
 
 
 def describe(values: Tensor) -> dict[str, Any]:

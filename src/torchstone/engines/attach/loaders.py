@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from torchstone.engines.attach.backward import Backwards
 from torchstone.engines.attach.losses import Losses
 from torchstone.engines.attach.models import Models, Root
+from torchstone.engines.attach.optimizers import Optimizers
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder, Row, safely, users_names
 
@@ -25,11 +27,12 @@ PASSES = 40
 
 @dataclass
 class Pass:
-    """One way through a loader; its row is filled in as it goes."""
+    """One way through a loader; its row is filled in as it goes. length: its batches, where they are known."""
 
     loader: int
     row: Row
     number: int
+    length: int | None = None
     is_open: bool = True
     seen: dict[str, Any] = field(default_factory=dict)
 
@@ -37,17 +40,22 @@ class Pass:
 class Loaders:
     """Every DataLoader's passes; `on_batch(pass, batch)` is called with each batch, `on_pass(pass)` at the end."""
 
-    def __init__(self, recorder: Recorder, models: Models, backwards: Backwards, losses: Losses) -> None:
+    def __init__(
+        self, recorder: Recorder, models: Models, backwards: Backwards, losses: Losses, optimizers: Optimizers
+    ) -> None:
         self.recorder = recorder
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._passes: weakref.WeakKeyDictionary[Any, Pass] = weakref.WeakKeyDictionary()
         self._counts: dict[int, int] = {}
         self._number = itertools.count()
         self.current: Pass | None = None
+        self.waited_s = 0.0
+        self._last_step_s = time.perf_counter()
+        optimizers.on_step.append(self._times)
         self.on_batch: list[Callable[[Pass, Any], None]] = []
         self.on_start: list[Callable[[Pass, Any], None]] = []
         self.on_pass: list[Callable[[Pass], None]] = []
-        models.on_forward.append(self._forward)
+        models.on_every_forward = self._forward
         backwards.on_backward.append(self._backward)
         losses.on_call.append(self._loss)
 
@@ -66,6 +74,7 @@ class Loaders:
 
     @safely
     def _start(self, loader: Any, iterator: Any) -> None:
+        self._finish()
         index = self._numbers.get(loader)
         if index is None:
             index = self._numbers[loader] = next(self._number)
@@ -78,7 +87,7 @@ class Loaders:
             "first_step": self.recorder.step,
         }  # fmt: skip
         row = self.recorder.note("pass", **values) if number <= PASSES else {"event": "pass", **values}
-        one = Pass(index, row, number)
+        one = Pass(index, row, number, length=_length(loader))
         self._passes[iterator] = one
         for listener in self.on_start:
             listener(one, loader)
@@ -86,12 +95,14 @@ class Loaders:
     def _next(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def __next__(iterator: Any) -> Any:
             one = self._passes.get(iterator) if self.recorder.is_on else None
+            asked = time.perf_counter()
             try:
                 batch = original(iterator)
             except StopIteration:
                 if one is not None and one.is_open:
                     self._end(one)
                 raise
+            self.waited_s += time.perf_counter() - asked
             if one is not None:
                 self._see(one, batch)
             return batch
@@ -100,12 +111,25 @@ class Loaders:
 
     @safely
     def _see(self, one: Pass, batch: Any) -> None:
+        if one is not self.current:
+            self._finish()
         self.current = one
         one.row["batches"] += 1
         one.row["examples"] += num_examples(batch)
         self.recorder.add("batches")
         for listener in self.on_batch:
             listener(one, batch)
+
+    def _finish(self) -> None:
+        """Ends the pass before another one goes on, where whoever took its last batch did not ask for one more."""
+        one = self.current
+        if one is not None and one.is_open and one.row["batches"] == one.length:
+            self._end(one)
+
+    def close(self) -> None:
+        """Ends a pass that was whole."""
+        if self.recorder.is_on:
+            self._finish()
 
     @safely
     def _end(self, one: Pass) -> None:
@@ -115,13 +139,19 @@ class Loaders:
             listener(one)
         self.recorder.look(at_most_every_s=2.0)
 
-    def _forward(self, root: Root, inputs: tuple[Any, ...], output: Any) -> None:
+    def _forward(self, root: Root) -> None:
         if self.current is not None:
             row = self.current.row
             row["forwards"] += 1
             row["forwards_with_grad"] += root.has_grad
             row["forwards_in_training"] += bool(root.training)
             row["modes_matter"] = row["modes_matter"] or root.has_modes
+
+    def _times(self, wheel: Any, row: dict[str, Any]) -> None:
+        now = time.perf_counter()
+        row["wait_ms"] = self.waited_s * 1e3
+        row["step_ms"] = max(0.0, now - self._last_step_s - self.waited_s) * 1e3
+        self.waited_s, self._last_step_s = 0.0, now
 
     def _loss(self, name: str, input: Tensor, target: Tensor, result: Tensor) -> None:
         if self.current is not None:
@@ -160,7 +190,7 @@ def describe(loader: Any) -> dict[str, Any]:
 def _length(sampler: Any) -> int | None:
     try:
         return len(sampler)
-    except TypeError:
+    except (TypeError, NotImplementedError):
         return None
 
 

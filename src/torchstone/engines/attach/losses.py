@@ -57,8 +57,13 @@ class Losses:
     @safely
     def _see(self, name: str, input: Tensor, target: Tensor, result: Any, kwargs: Mapping[str, Any]) -> None:
         has_grad = bool(input.requires_grad)
+        # asleep too the first calls of each function are seen: a second part of a script may bring another loss
+        if has_grad and not self.recorder.is_awake and self._num.get((name, has_grad), 0) >= READ:
+            return
         number = self._num[name, has_grad] = self._num.get((name, has_grad), 0) + 1
         if isinstance(result, Tensor):
+            if result.ndim == 0 and kwargs.get("reduction", "mean") == "mean":
+                result._is_mean_of = name  # type: ignore[attr-defined]  # backward.py reads it: smoothing hides the node
             for listener in self.on_call:
                 listener(name, input, target, result)
         if number > READ:

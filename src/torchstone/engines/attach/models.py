@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ BATCH_NORMS = nn.modules.batchnorm._BatchNorm
 _BOXES = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 # Optimizer steps after which a root that never ran is taken for a mere holder of its parts.
 IDLE_STEPS = 2
+# Forward passes with gradients after which frozen norms are looked at again.
+SETTLED = 6
 DROPOUTS = nn.modules.dropout._DropoutNd
 
 
@@ -30,7 +32,7 @@ class Root:
     """A module that is part of no other one and holds trained parameters.
 
     training, has_grad: of its last forward pass; forwards: passes so far, forwards_with_grad: those in train mode's
-    sense, with gradients.
+    sense, with gradients. named: the keyword inputs of a pass, while those who listen are called.
     """
 
     ref: weakref.ref[nn.Module]
@@ -40,8 +42,12 @@ class Root:
     forwards: int = 0
     forwards_with_grad: int = 0
     has_modes: bool = False
+    named: dict[str, Any] = field(default_factory=dict)
     row: Row = field(default_factory=dict)
+    num_built: int = -1
+    parameters: list[tuple[str, nn.Parameter]] = field(default_factory=list)
     handles: list[Any] = field(default_factory=list)
+    frozen: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 class Models:
@@ -49,11 +55,13 @@ class Models:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self._made: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        # by id: some modules (of torchmetrics) have a hash of their own, which fails while they are built
+        self._made: weakref.WeakValueDictionary[int, nn.Module] = weakref.WeakValueDictionary()
         self._num_seen = -1
         self.roots: list[Root] = []
         self.last: Root | None = None
         self.on_forward: list[Callable[[Root, tuple[Any, ...], Any], None]] = []
+        self.on_every_forward: Callable[[Root], None] | None = None  # also while the recorder sleeps
 
     def attach(self, patches: Patches) -> None:
         """Remembers, weakly, every module that is built from now on."""
@@ -63,7 +71,7 @@ class Models:
             def __init__(module: nn.Module, *args: Any, **kwargs: Any) -> None:
                 original(module, *args, **kwargs)
                 if recorder.is_on:
-                    made.add(module)
+                    made[id(module)] = module
 
             return __init__
 
@@ -73,7 +81,7 @@ class Models:
     def add(self, model: nn.Module) -> None:
         """A module that the user named, with its parts."""
         for module in model.modules():
-            self._made.add(module)
+            self._made[id(module)] = module
 
     def find(self, parameters: Iterable[torch.Tensor], *, is_new: bool = False) -> None:
         """Hooks every root that holds one of the parameters; called again, only where modules were built since.
@@ -85,12 +93,13 @@ class Models:
             return
         self._num_seen = len(self._made)
         trained = {id(parameter) for parameter in parameters}
-        modules = list(self._made)
+        modules = list(self._made.values())
         if not any(id(parameter) in trained for module in modules for parameter in module.parameters(recurse=False)):
             # copied or unpickled modules are never built: look for them among all objects, which takes a moment
-            self._made.update(thing for thing in gc.get_objects() if isinstance(thing, nn.Module))
-            modules, self._num_seen = list(self._made), len(self._made)
-        inner = {id(child) for module in modules if not isinstance(module, _BOXES) for child in module.children()}
+            # by type: some objects do things when they are asked for their class, as isinstance does
+            self._made.update((id(one), one) for one in gc.get_objects() if issubclass(type(one), nn.Module))
+            modules, self._num_seen = list(self._made.values()), len(self._made)
+        inner = {id(part) for module in modules if not isinstance(module, _BOXES) for part in parts(module)}
         known = {id(root.ref()) for root in self.roots}
         for module in modules:
             if id(module) in inner or id(module) in known or isinstance(module, (nn.modules.loss._Loss, *_BOXES)):
@@ -102,10 +111,14 @@ class Models:
     def _hook(self, module: nn.Module, parent: int | None = None) -> None:
         root = Root(weakref.ref(module), len(self.roots), has_modes=has_modes(module))
 
-        def after(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        def after(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+            if torch.compiler.is_compiling():
+                return
+            root.named = named
             self._see(root, module, inputs, output)
+            root.named = {}
 
-        root.handles.append(module.register_forward_hook(torch.compiler.disable(after)))  # type: ignore[no-untyped-call]
+        root.handles.append(module.register_forward_hook(after, with_kwargs=True))
         self.roots.append(root)
         root.row = self.recorder.note("model", **describe(module, root.index), forwards=0, parent=parent)
 
@@ -117,17 +130,35 @@ class Models:
         root.forwards_with_grad += root.has_grad
         self.recorder.add("forwards")
         self.last = root
-        if root.forwards_with_grad == 1 and root.has_grad:
-            root.row["frozen_norms_in_training"] = [
-                name for name in root.row["frozen_norms"] if module.get_submodule(name).training
-            ]
-        for listener in self.on_forward:
-            listener(root, inputs, output)
+        if root.has_grad and root.forwards_with_grad in (1, SETTLED):
+            self._look_at_frozen(root, module)
+        if self.on_every_forward is not None:
+            self.on_every_forward(root)
+        if self.recorder.is_awake or not root.has_grad:
+            for listener in self.on_forward:
+                listener(root, inputs, output)
+
+    @staticmethod
+    def _look_at_frozen(root: Root, module: nn.Module) -> None:
+        """Frozen norms in train mode whose scales stand still; those of a copy that is averaged do not."""
+        if root.forwards_with_grad == 1:
+            moving = [name for name in root.row["frozen_norms"] if module.get_submodule(name).training]
+            root.frozen = {name: module.get_parameter(f"{name}.weight").detach().clone() for name in moving}
+            return
+        root.row["frozen_norms_in_training"] = [
+            name for name, scales in root.frozen.items() if torch.equal(scales, module.get_parameter(f"{name}.weight"))
+        ]
 
     def names(self) -> dict[int, str]:
         """Id of each parameter of the roots → its name there."""
         modules = [module for root in self.roots if (module := root.ref()) is not None]
         return {id(parameter): name for module in modules for name, parameter in module.named_parameters()}
+
+    def outermost(self) -> list[nn.Module]:
+        """Every module that was built and is part of no other one, containers and losses left out."""
+        modules = list(self._made.values())
+        inner = {id(child) for module in modules for child in module.children()}
+        return [m for m in modules if id(m) not in inner and not isinstance(m, (nn.modules.loss._Loss, *_BOXES))]
 
     def note_unowned(self, owners: Mapping[int, Any]) -> None:
         """Into the row of each root: its parameters that have gradients and are in no optimizer, and since when."""
@@ -135,8 +166,10 @@ class Models:
             module = root.ref()
             if module is None or not root.handles:
                 continue
+            if root.num_built != self._num_seen or self.recorder.step % 8 == 0:  # a parameter may have been replaced
+                root.num_built, root.parameters = self._num_seen, list(module.named_parameters())
             unowned = [
-                name for name, parameter in module.named_parameters()
+                name for name, parameter in root.parameters
                 if parameter.grad is not None and parameter.requires_grad and id(parameter) not in owners
             ]  # fmt: skip
             before = root.row.get("unowned_looks", 0)
@@ -178,6 +211,14 @@ class _Handles:
         for root in self._models.roots:
             for handle in root.handles:
                 handle.remove()
+
+
+def parts(module: nn.Module) -> Iterator[nn.Module]:
+    """The children of a module, and what lies in those of them that are mere containers, such as a list of layers."""
+    for child in module.children():
+        yield child
+        if isinstance(child, _BOXES):
+            yield from parts(child)
 
 
 def has_modes(model: nn.Module) -> bool:
@@ -238,7 +279,10 @@ def _is_lost(member: Any, known: set[int]) -> bool:
 def misspelt(model: nn.Module) -> list[str]:
     """Parameters and modules on which an attribute `require_grad` was set, which means nothing."""
     things: list[tuple[str, Any]] = [*model.named_parameters(), *model.named_modules()]
-    return [name or type(model).__name__ for name, thing in things if "require_grad" in vars(thing)]
+    return [
+        name or type(model).__name__ for name, thing in things
+        if "require_grad" in vars(thing) or (isinstance(thing, nn.Module) and vars(thing).get("requires_grad") is False)
+    ]  # fmt: skip
 
 
 def frozen_norms(model: nn.Module) -> list[str]:

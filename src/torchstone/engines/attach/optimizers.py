@@ -23,6 +23,8 @@ ALL_FIRST, ALL_EVERY = 64, 16
 NORMS_EVERY = 10
 # Weights of the largest tensor whose movement stands for the update-to-weight ratio.
 SLICE = 4096
+# Root mean square below which weights count as not yet begun.
+TINY = 1e-4
 
 
 @dataclass
@@ -60,6 +62,7 @@ class Optimizers:
         self._wheels: weakref.WeakKeyDictionary[Optimizer, Wheel] = weakref.WeakKeyDictionary()
         self._number = itertools.count()
         self.owner: dict[int, Wheel] = {}  # id of a parameter → its optimizer
+        recorder.on_wake.append(self._wake)
         self.on_step: list[Callable[[Wheel, dict[str, Any]], None]] = []
 
     def attach(self, patches: Patches) -> None:
@@ -75,6 +78,7 @@ class Optimizers:
 
     def wheel(self, optimizer: Optimizer) -> Wheel:
         """What is known of an optimizer; from its first sight on its row is in the trace."""
+        optimizer = innermost(optimizer)
         known = self._wheels.get(optimizer)
         if known is None:
             known = Wheel(next(self._number), type(optimizer).__name__, weakref.ref(optimizer))
@@ -98,8 +102,13 @@ class Optimizers:
         self.recorder.place(f"optimizer {len(self._wheels)}")
         self.wheel(optimizer)
 
-    @safely
     def _before(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.recorder.is_awake:
+            self._slice(optimizer)
+
+    @safely
+    def _slice(self, optimizer: Optimizer) -> None:
+        """A copy of a part of the largest weight, to see how far the step moves it."""
         wheel = self.wheel(optimizer)
         if wheel.steps % NORMS_EVERY == 0:
             largest = max((p for g in optimizer.param_groups for p in g["params"] if p.requires_grad),
@@ -113,6 +122,11 @@ class Optimizers:
         recorder, wheel = self.recorder, self.wheel(optimizer)
         wheel.steps += 1
         recorder.step += 1
+        if not recorder.is_awake:
+            wheel.before = None
+            return recorder.wake() if wheel.steps == 1 else recorder.sleep_on()
+        if wheel.steps == 1:
+            recorder.wake()
         row: dict[str, Any] = {
             "event": "step", "step": recorder.step, "optimizer": wheel.index, "own_step": wheel.steps,
             "lr": float(optimizer.param_groups[0].get("lr", 0.0)),
@@ -133,6 +147,12 @@ class Optimizers:
             wheel.last = (wheel.used, wheel.version)
         recorder.place(f"step {wheel.index}")
         recorder.note_step(row)
+        return None
+
+    def _wake(self) -> None:
+        """Forgets what was known of gradients before the sleep: the next steps are the first ones again."""
+        for wheel in self._wheels.values():
+            wheel.used, wheel.last, wheel.accumulated, wheel.is_cleared, wheel.clip = None, None, 0, None, None
 
     def _look_at_gradients(self, optimizer: Optimizer, wheel: Wheel, row: dict[str, Any]) -> None:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -166,11 +186,13 @@ class Optimizers:
         seen: list[Any] = [None, -1]
 
         def before(gradient: Tensor) -> None:
+            if not recorder.is_awake:
+                return
             old = parameter.grad
             seen[0], seen[1] = old, -1 if old is None else old._version
 
         def after(parameter: Tensor) -> None:
-            if not recorder.is_on:
+            if not (recorder.is_on and recorder.is_awake):
                 return
             if wheel.used is not None and wheel.last is not None:
                 is_same = seen[0] is wheel.last[0] and seen[1] == wheel.last[1]
@@ -190,7 +212,9 @@ class Optimizers:
         recorder, (part, old) = self.recorder, wheel.before
         wheel.before = None
         size = old.float().norm()
-        recorder.later(row, "update_ratio", (part.float() - old.float()).norm() / size.clamp_min(1e-12))
+        # weights that still are about zero say nothing about the size of an update
+        ratio = (part.float() - old.float()).norm() / size
+        recorder.later(row, "update_ratio", torch.where(size > TINY * old.numel() ** 0.5, ratio, torch.nan))
         parameters = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
         grads = [p.grad for p in parameters if p.grad is not None and not p.grad.is_sparse]
         if grads:
@@ -223,6 +247,14 @@ class _Sentinels:
         for wheel in self._optimizers.wheels():
             for handle in wheel.handles:
                 handle.remove()
+
+
+def innermost(optimizer: Optimizer) -> Optimizer:
+    """The optimizer that steps: the one inside, where an optimizer is laid around another, as Accelerate does it."""
+    inner = getattr(optimizer, "optimizer", None)
+    while isinstance(inner, Optimizer):
+        optimizer, inner = inner, getattr(inner, "optimizer", None)
+    return optimizer
 
 
 def describe(optimizer: Optimizer, index: int) -> dict[str, Any]:

@@ -6,9 +6,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+# What a doctor could not put back, since another one's replacement lies above: whoever takes that off, takes off these.
+_dead: list[tuple[Any, str, Any, Any, bool]] = []
+
 
 class Patches:
-    """What was replaced, and by what, in order; `undo` puts back all that nobody has replaced since."""
+    """What was replaced, and by what, in order; `undo` puts back all that nobody else has replaced since.
+
+    Several doctors may be attached at once, and taken off in any order.
+    """
 
     def __init__(self) -> None:
         self._done: list[tuple[Any, str, Any, Any, bool]] = []
@@ -32,10 +38,21 @@ class Patches:
             handle.remove()
         for owner, name, original, made, is_own in reversed(self._done):
             if vars(owner).get(name) is not made:
+                _dead.append((owner, name, original, made, is_own))
                 continue
-            if is_own:
-                setattr(owner, name, original)
-            else:
-                delattr(owner, name)
+            _put_back(owner, name, original, is_own)
         self._done.clear()
         self._handles.clear()
+
+
+def _put_back(owner: Any, name: str, original: Any, is_own: bool) -> None:
+    """Puts an original back, or what stands behind it where it is itself a replacement that nobody needs any more."""
+    for index, (dead_owner, dead_name, behind, made, was_own) in enumerate(_dead):
+        if dead_owner is owner and dead_name == name and made is original:
+            del _dead[index]
+            _put_back(owner, name, behind, was_own)
+            return
+    if is_own:
+        setattr(owner, name, original)
+    else:
+        delattr(owner, name)

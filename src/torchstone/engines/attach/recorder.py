@@ -20,8 +20,11 @@ P = ParamSpec("P")
 FIRST, NEWEST = 512, 512
 # Optimizer steps after which the rows are looked at, then at every half as many more.
 LOOKS = (3, 5, 8, 10, 15, 20, 30, 50, 75)
+# Optimizer steps that are seen whole; afterwards looking may take this share of the time, in windows of so many steps.
+WHOLE, BUDGET, WINDOW = 64, 0.01, 16
 # Folders whose frames are never the user's own line.
-_FOREIGN = tuple(f"{os.sep}{part}" for part in (f"site-packages{os.sep}", f"torchstone{os.sep}engines{os.sep}",
+FOREIGN = tuple(f"{os.sep}{part}" for part in (f"site-packages{os.sep}", f"torchstone{os.sep}engines{os.sep}",
+                                                f"torchstone{os.sep}flows{os.sep}",
                                                 f"lib{os.sep}python"))
 
 
@@ -47,6 +50,13 @@ class Recorder:
         self.step = 0  # optimizer steps so far, of all optimizers
         self.places: dict[str, str] = {}
         self.count: dict[str, int] = {}
+        self.is_awake = True  # asleep, only what is cheap is seen: counts, passes, schedulers, checkpoints
+        self.own_s = 0.0
+        self._is_inside = False
+        self._began = time.perf_counter()
+        self._wakes_at = 0
+        self._sleeps_at = WHOLE
+        self.on_wake: list[Callable[[], None]] = []
 
     def note(self, event: str, **values: Any) -> Row:
         """Writes a row; the same dictionary may be filled in later."""
@@ -60,8 +70,37 @@ class Recorder:
         self.read()
         self._order += 1
         (self._first if len(self._first) < FIRST else self._newest).append((self._order, row))
-        if self._is_time():
+        if self._is_time() and (self.step <= LOOKS[-1] or self._share() < BUDGET):
             self.look()
+        if self.step >= self._sleeps_at:
+            self._fall_asleep()
+
+    def _share(self) -> float:
+        """The doctor's own share of the time since it came."""
+        return self.own_s / max(time.perf_counter() - self._began, 1e-9)
+
+    def _fall_asleep(self) -> None:
+        """Stays awake where looking is cheap; else wakes again for a few steps when its share has become small."""
+        if self._share() <= BUDGET:
+            self._sleeps_at = self.step + WINDOW
+            return
+        self.is_awake, self._wakes_at = False, self.step + WINDOW
+
+    def wake(self) -> None:
+        """Is awake for the next steps at least, as where a second optimizer takes its first one."""
+        was_asleep, self.is_awake = not self.is_awake, True
+        self._sleeps_at = max(self._sleeps_at, self.step + WINDOW)
+        for prepare in self.on_wake if was_asleep else ():
+            prepare()
+
+    def sleep_on(self) -> None:
+        """A step that was slept through; wakes when the share of time is back under half of the budget."""
+        if self.step >= self._wakes_at:
+            self._wakes_at = self.step + WINDOW
+            if self._share() < BUDGET / 2:
+                self.is_awake, self._sleeps_at = True, self.step + WINDOW
+                for prepare in self.on_wake:
+                    prepare()
 
     def add(self, name: str, number: int = 1) -> None:
         """Counts something."""
@@ -130,17 +169,22 @@ def safely(method: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(method)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         recorder: Recorder = args[0].recorder  # type: ignore[attr-defined]
-        if not recorder.is_on:
+        if torch.compiler.is_compiling() or not recorder.is_on:
             return
+        is_outer, began = not recorder._is_inside, time.perf_counter()
+        recorder._is_inside = True
         try:
             method(*args, **kwargs)
         except Exception as error:
             if "TORCHSTONE_STRICT" in os.environ:
                 raise
             recorder.mistakes.setdefault(method.__qualname__, f"{type(error).__name__}: {error}")
+        finally:
+            if is_outer:
+                recorder._is_inside = False
+                recorder.own_s += time.perf_counter() - began
 
-    unseen: Callable[P, None] = torch.compiler.disable(run)  # type: ignore[no-untyped-call]
-    return unseen
+    return run
 
 
 def users_names(thing: Any, limit: int = 60) -> list[str]:
@@ -150,7 +194,7 @@ def users_names(thing: Any, limit: int = 60) -> list[str]:
     for _ in range(limit):
         if frame is None:
             break
-        if not any(part in frame.f_code.co_filename for part in _FOREIGN):
+        if not any(part in frame.f_code.co_filename for part in FOREIGN):
             found.update((name, None) for name, value in frame.f_locals.items() if value is thing)
         frame = frame.f_back
     return list(found)
@@ -163,7 +207,7 @@ def users_line(limit: int = 60) -> str | None:
         if frame is None:
             return None
         path = frame.f_code.co_filename
-        if not path.startswith("<") and not any(part in path for part in _FOREIGN):
+        if not path.startswith("<") and not any(part in path for part in FOREIGN):
             return f"{path}:{frame.f_lineno}"
         frame = frame.f_back
     return None

@@ -56,6 +56,8 @@ def contents(thing: Any, depth: int = 0) -> set[str]:
         return {"module"}
     if isinstance(thing, torch.optim.Optimizer):
         return {"optimizer"}
+    if isinstance(thing, (list, tuple)) and depth:  # as Lightning keeps the states of its optimizers
+        return set().union(*(contents(value, depth + 1) for value in thing[:8] if not isinstance(value, Tensor)))
     if not isinstance(thing, Mapping):
         return {"other"}
     if {"state", "param_groups"} <= set(thing):
@@ -68,6 +70,6 @@ def contents(thing: Any, depth: int = 0) -> set[str]:
         return {"other"}
     found: set[str] = set()
     for value in thing.values():
-        if isinstance(value, (Mapping, torch.nn.Module, torch.optim.Optimizer)):
+        if isinstance(value, (Mapping, list, tuple, torch.nn.Module, torch.optim.Optimizer)):
             found |= contents(value, depth + 1)
     return found or {"other"}

@@ -14,7 +14,10 @@ from torch.optim.optimizer import Optimizer
 from torchstone.engines.attach.backward import Backwards
 from torchstone.engines.attach.optimizers import Optimizers, Wheel
 from torchstone.engines.attach.patches import Patches
-from torchstone.engines.attach.recorder import Recorder, Row, safely
+from torchstone.engines.attach.recorder import Recorder, Row, safely, users_names
+
+# Share of its highest value below which a rate counts as gone.
+LOW = 1e-4
 
 
 @dataclass
@@ -75,12 +78,16 @@ class Schedulers:
         row["steps"] += 1
         row["optimizer_steps"] = wheel.steps
         row["at_step"] = self.recorder.step
+        rate = float(optimizer.param_groups[0].get("lr", 0.0))
+        row["peak"], row["rate"] = max(rate, row.get("peak", 0.0)), rate
+        row["low_steps"] = row.get("low_steps", 0) + (rate < LOW * row["peak"])
         pending = wheel.accumulated > 0 if wheel.sentinel is not None else self._backwards.is_pending
         row["pending"] += pending
         clock.waits = pending
         value = args[0] if args else kwargs.get("metrics")
         if isinstance(scheduler, lr_scheduler.ReduceLROnPlateau) and value is not None and len(row["metrics"]) < 200:
             row["metrics"].append(float(value))
+            row["metric_names"] = sorted({*row["metric_names"], *users_names(value)})
 
     @safely
     def _backward_came(self, loss: Any) -> None:
@@ -99,5 +106,15 @@ def describe(scheduler: Any, optimizer: int) -> dict[str, Any]:
         "optimizer_steps": 0, "at_step": 0, "last_epoch": getattr(scheduler, "last_epoch", None),
         "t_max": getattr(scheduler, "T_max", None), "total_steps": getattr(scheduler, "total_steps", None),
         "milestones": sorted(milestones) if milestones else None, "mode": getattr(scheduler, "mode", None),
-        "metrics": [],
+        "metrics": [], "metric_names": [],
+        "rates": [float(group.get("initial_lr", group.get("lr", 0.0))) for group in scheduler.optimizer.param_groups],
+        "floors": floors(scheduler),
     }  # fmt: skip
+
+
+def floors(scheduler: Any) -> list[float]:
+    """The lowest rates that a plateau or a cosine schedule goes down to; empty for other kinds."""
+    if isinstance(scheduler, lr_scheduler.ReduceLROnPlateau):
+        return [float(value) for value in scheduler.min_lrs]
+    lowest = getattr(scheduler, "eta_min", None)
+    return [float(lowest)] if isinstance(lowest, (int, float)) else []

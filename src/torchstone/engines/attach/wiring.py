@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import nn
+from torch.optim import Optimizer
+
+from torchstone.core.errors import StoneError
+from torchstone.engines.attach.asking import Asking
 from torchstone.engines.attach.backward import Backwards
+from torchstone.engines.attach.bystanders import Bystanders
+from torchstone.engines.attach.causality import Causality
 from torchstone.engines.attach.clipping import Clipping
 from torchstone.engines.attach.fingerprints import Fingerprints
 from torchstone.engines.attach.inputs import Inputs
@@ -12,12 +19,20 @@ from torchstone.engines.attach.loaders import Loaders
 from torchstone.engines.attach.losses import Losses
 from torchstone.engines.attach.models import Models
 from torchstone.engines.attach.optimizers import Optimizers
+from torchstone.engines.attach.outputs import Outputs
 from torchstone.engines.attach.patches import Patches
+from torchstone.engines.attach.ranks import Ranks
 from torchstone.engines.attach.recorder import Recorder
+from torchstone.engines.attach.redealt import Redealt
+from torchstone.engines.attach.resets import Resets
 from torchstone.engines.attach.saving import Saving
 from torchstone.engines.attach.scalers import Scalers
 from torchstone.engines.attach.schedulers import Schedulers
+from torchstone.engines.attach.scores import Scores
 from torchstone.engines.attach.seeds import Seeds
+from torchstone.engines.attach.stretches import Stretches
+from torchstone.engines.attach.targets import Targets
+from torchstone.engines.attach.units import Units
 
 
 class Wiring:
@@ -30,13 +45,22 @@ class Wiring:
         self.backwards = Backwards(recorder, self.models, self.optimizers)
         self.scalers = Scalers(recorder, self.models, self.optimizers, self.backwards)
         self.losses = Losses(recorder, self.models)
-        self.loaders = Loaders(recorder, self.models, self.backwards, self.losses)
+        self.loaders = Loaders(recorder, self.models, self.backwards, self.losses, self.optimizers)
         self.inputs = Inputs(recorder, self.models, self.losses)
         self.fingerprints = Fingerprints(recorder, self.loaders)
+        self.asking = Asking(recorder, self.models)
+        self.scores = Scores(recorder, self.loaders, self.losses)
         self._wires: list[Any] = [
             self.models, self.optimizers, self.backwards, self.scalers, self.losses, self.loaders,
             Clipping(recorder, self.optimizers, self.backwards, self.scalers),
             Schedulers(recorder, self.optimizers, self.backwards), Saving(recorder), Seeds(recorder),
+            Units(recorder, self.models, self.optimizers), Resets(recorder, self.optimizers),
+            Bystanders(recorder, self.models, self.optimizers),
+            Outputs(recorder, self.models, self.backwards, self.optimizers),
+            Ranks(recorder, self.models, self.optimizers),
+            Causality(recorder, self.models, self.inputs),
+            Targets(recorder, self.losses, self.inputs), Redealt(recorder, self.loaders),
+            Stretches(recorder, self.models, self.optimizers, self.backwards, self.losses),
         ]  # fmt: skip
         self._patches = Patches()
 
@@ -46,16 +70,29 @@ class Wiring:
             wire.attach(self._patches)
 
     def take(self, model: Any = None, optimizer: Any = None) -> None:
-        """What was built before the wires: a module or several, an optimizer or several."""
+        """What was built before the wires: a module or several, an optimizer or several.
+
+        Raises StoneError for what is neither.
+        """
         for one in _listed(model):
+            if not isinstance(one, nn.Module):
+                raise StoneError(f"a model is a torch.nn.Module, this is a {type(one).__name__}", where="watch(model)")
             self.models.add(one)
         for one in _listed(optimizer):
-            self.optimizers.wheel(getattr(one, "optimizer", one))
+            inner = getattr(one, "optimizer", one)
+            if not isinstance(inner, Optimizer):
+                what = f"an optimizer is a torch.optim.Optimizer, this is a {type(inner).__name__}"
+                raise StoneError(what, where="watch(model, optimizer)")
+            self.optimizers.wheel(inner)
 
     def detach(self) -> None:
-        """Puts everything back; the last look comes before."""
-        self.recorder.close()
-        self._patches.undo()
+        """Puts everything back, whatever comes; the last look comes before."""
+        try:
+            self.loaders.close()
+            self.recorder.close()
+        finally:
+            self.recorder.is_on = False
+            self._patches.undo()
 
 
 def _listed(things: Any) -> list[Any]:

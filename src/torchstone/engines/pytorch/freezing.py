@@ -29,7 +29,9 @@ def freeze(model: nn.Module, patterns: Sequence[str]) -> list[nn.Module]:
         for name in matched:
             names[name].requires_grad_(False)
     if not any(parameter.requires_grad for parameter in names.values()):
-        raise StoneError("every parameter is frozen: there is nothing to train", where="train.freeze")
+        last = re.escape(list(names)[-1].rpartition(".")[0])
+        raise StoneError("every parameter is frozen: there is nothing to train", where="train.freeze",
+                         fix=f"leave the last layer free: ['^(?!{last})']")
     return frozen_modules(model)
 
 

@@ -65,7 +65,7 @@ def size_of(name: str, shape: Shape, options: Mapping[str, Any], modality: Modal
         with torch.device("meta"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a width of 0 is told as an error, with its place
             model: nn.Module = part(shape, **given)
-    except (ValueError, AssertionError) as error:
+    except (ValueError, AssertionError, ArithmeticError) as error:
         raise StoneError(f"the model cannot be built: {error}", where=f"model {name}") from error
     except (TypeError, RuntimeError, NotImplementedError):  # it asks for a number, which the meta device has none of
         return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -75,7 +76,7 @@ def unfreezing(model: nn.Module, when: int | Sequence[int] | None, epochs: int) 
     frozen = [names for names in reversed(cut) if names]
     if not frozen:
         raise StoneError("nothing is frozen, so that this would have no effect", where=_WHERE,
-                         fix="say with train.freeze what is frozen at first, for example ['^(?!head)']")
+                         fix=f"say with train.freeze what is frozen at first, for example ['^(?!{_end(named)})']")
     moments = _moments(when, len(frozen), epochs)
     releases = []
     for epoch, names in zip(moments, frozen, strict=False):
@@ -113,6 +114,11 @@ def _moments(when: int | Sequence[int], num: int, epochs: int) -> list[int]:
         raise StoneError(f"the first release is after epoch {moments[0]}, and the run has {epochs}", where=_WHERE,
                          fix="train for more epochs, or release earlier")
     return moments
+
+
+def _end(names: Iterable[str]) -> str:
+    """A regular expression for the model's last layer."""
+    return re.escape(list(names)[-1].rpartition(".")[0])
 
 
 def _path(names: Sequence[str]) -> str:

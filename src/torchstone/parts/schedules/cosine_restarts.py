@@ -21,6 +21,9 @@ def cosine_restarts(
     if cycles < 1 or not growth >= 1:
         raise StoneError(f"cycles {cycles}, growth {growth:g}: both must be 1 or above", where="schedule",
                          fix="leave them out for 3 and 2.0")
+    if cycles > 1000 or (cycles - 1) * math.log10(growth) > 6:
+        raise StoneError(f"cycles {cycles}, growth {growth:g}: more than 1,000 cycles, or a first one of less than a "
+                         "millionth of the last", where="schedule", fix="leave them out for 3 and 2.0")
     lengths = [growth**cycle for cycle in range(cycles)]
     starts = [sum(lengths[:cycle]) / sum(lengths) for cycle in range(cycles + 1)]
 

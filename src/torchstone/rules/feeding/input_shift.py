@@ -9,6 +9,7 @@ from torchstone.core.rule import Rule, found
 from torchstone.rules._watched import Row, Rows, at, of, toy_input, toy_loop
 
 SHIFT, RATIO, CALLS = 0.5, 3.0, 2
+NEAR, APART = 0.15, 1.5
 
 
 def check(rows: Rows) -> Iterator[Finding]:
@@ -21,12 +22,20 @@ def check(rows: Rows) -> Iterator[Finding]:
         if min(len(train), len(other)) < CALLS or train[0]["shape"][1:] != other[0]["shape"][1:]:
             continue
         (mean, std), (there, spread) = _mean(train), _mean(other)
-        if abs(mean - there) <= SHIFT * max(std, spread) and max(std, spread) <= RATIO * min(std, spread):
+        is_alike = abs(mean - there) <= SHIFT * max(std, spread) and max(std, spread) <= RATIO * min(std, spread)
+        if is_alike and not (is_raw_beside(train, other) or is_raw_beside(other, train)):
             continue
         what = (f"inputs have mean {mean:.3g} and deviation {std:.3g} in training, {there:.3g} and {spread:.3g} in "
                 "evaluation")
         evidence = {"train": [mean, std], "evaluation": [there, spread]}
         yield found(RULE, what, where=at(other[-1]), evidence=evidence)
+
+
+def is_raw_beside(one: list[Row], other: list[Row]) -> bool:
+    """Whether one side has mean 0 and deviation 1, and the other one has nothing below 0 and another deviation."""
+    (mean, std), (_, spread) = _mean(one), _mean(other)
+    is_scaled = abs(mean) < NEAR and abs(std - 1) < NEAR and min(row["low"] for row in one) < 0
+    return is_scaled and min(row["low"] for row in other) >= 0 and max(std, spread) > APART * min(std, spread)
 
 
 def _mean(rows: list[Row]) -> tuple[float, float]:

@@ -16,8 +16,9 @@ def check(rows: Rows) -> Iterator[Finding]:
     trained = training_loaders(rows)
     for row in of(rows, "data"):
         whole, inside = row.get("entropy"), row.get("batch_entropy")
-        is_known = whole and whole > 0.3 and inside is not None and row["batches"] >= BATCHES
-        if row["loader"] in trained and is_known and inside < SHARE * whole:
+        if row["loader"] not in trained or not whole or inside is None or row["batches"] < BATCHES:
+            continue
+        if whole > 0.3 and inside < SHARE * whole:
             what = (f"a batch holds {inside:.2g} nats of labels on average, the whole set {whole:.2g}: examples come "
                     "sorted by label")
             yield found(RULE, what, where=at(row), evidence={"in_batches": inside, "whole": whole})

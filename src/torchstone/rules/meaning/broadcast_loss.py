@@ -20,6 +20,18 @@ def check(rows: Rows) -> Iterator[Finding]:
             told.add(row["function"])
             what = f"{row['function']} compares {shapes[0]} with {shapes[1]}: they are broadcast against each other"
             yield found(RULE, what, where=at(row), evidence={"input": shapes[0], "target": shapes[1]})
+    for row in of(rows, "hand_loss"):
+        if is_square_of(row["shape"], row["output_shape"]):
+            what = (f"the loss is a mean over {row['shape']} differences, and the model answered with "
+                    f"{row['output_shape']}: each prediction is compared with every target")
+            yield found(RULE, what, where=at(row), evidence={"shape": row["shape"], "output": row["output_shape"]})
+            return
+
+
+def is_square_of(shape: list[int], output: list[int]) -> bool:
+    """Whether N numbers, [N] or [N, 1], became N x N differences."""
+    num = output[0] if output else 0
+    return num > 1 and output in ([num], [num, 1]) and shape == [num, num]
 
 
 RULE = Rule(

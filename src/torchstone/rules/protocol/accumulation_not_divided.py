@@ -30,7 +30,11 @@ def is_sick(row: Row) -> bool:
     """Whether a step had as many batches and forward passes as backward passes, two or more, from the same mean."""
     num, kinds = row.get("accumulated") or 0, row.get("kinds") or []
     same = len(kinds) >= 2 and len(set(kinds)) == 1 and str(kinds[0]).startswith(MEANS)
-    fed = row.get("batches") == num and row.get("forwards") == num and row.get("backwards") == num
+    # evaluation between two steps adds batches, and forward passes of this or of an averaged model; without a loader
+    # one and the same line calls backward each time, unlike that of a GAN or of two tasks
+    batches, forwards = row.get("batches") or 0, row.get("forwards") or 0
+    one_each = batches >= forwards >= num or (batches == 0 and forwards == num and row.get("backward_lines") == 1)
+    fed = one_each and row.get("backwards") == num
     return num >= 2 and same and fed and not row.get("has_closure")
 
 

@@ -16,6 +16,7 @@ NUM = 3
 def check(rows: Rows) -> Iterator[Finding]:
     """One finding per set of parameters that three optimizers had in turn, each beginning where the last one ended."""
     steps = dict(steps_by_optimizer(rows))
+    anew = {row["optimizer"] for row in of(rows, "reset")}  # weights were reset: folds, each with its own optimizer
     by_parameters: dict[tuple[int, ...], list[Row]] = defaultdict(list)
     for row in of(rows, "optimizer"):
         if row.get("parameters") and row["optimizer"] in steps:
@@ -23,6 +24,8 @@ def check(rows: Rows) -> Iterator[Finding]:
     for group in by_parameters.values():
         spans = [(steps[row["optimizer"]][0]["step"], steps[row["optimizer"]][-1]["step"]) for row in group]
         in_turn = all(last < first for (_, last), (first, _) in pairwise(spans))
+        if anew & {row["optimizer"] for row in group}:
+            continue
         if len(group) >= NUM and in_turn and group[0]["kind"] != "SGD":
             what = f"{len(group)} optimizers ({group[-1]['kind']}) were built in turn over the same parameters"
             yield found(RULE, what, where=at({**group[-1], "step": spans[-1][0]}), evidence={"num": len(group)})

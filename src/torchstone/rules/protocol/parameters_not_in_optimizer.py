@@ -8,7 +8,7 @@ from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.rules._watched import Rows, at, of, place_of, some, toy_loop, toy_model
 
-LOOKS = 6
+LOOKS, LOOKS_AT_WHOLE = 6, 3
 
 
 def check(rows: Rows) -> Iterator[Finding]:
@@ -20,6 +20,12 @@ def check(rows: Rows) -> Iterator[Finding]:
                     f"optimizer: {some(row['unowned'])}")
             yield found(RULE, what, where=at(row, place_of(rows, "optimizer"), layer=row["unowned"][0]),
                         evidence={"unowned": row["unowned"], "num": num, "looks": row["unowned_looks"]})
+
+    for row in of(rows, "stranger"):
+        if row["looks"] >= LOOKS_AT_WHOLE:
+            what = f"no optimizer holds any of the {row['num']} parameters of {row['class']}, which do get gradients"
+            yield found(RULE, what, where=at(row, place_of(rows, "optimizer")), severity="warning",
+                        evidence={"num": row["num"], "looks": row["looks"]})
 
 
 RULE = Rule(

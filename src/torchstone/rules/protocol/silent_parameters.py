@@ -42,5 +42,6 @@ RULE = Rule(
     trips=lambda: toy_loop(more=[toy_optimizer(silent=["body.weight", "body.bias"], num_silent=2, silent_weights=800)]),
     passes=toy_loop,
     wrong_when="experts or branches that are used rarely: those of few weights are a warning, after 50 steps",
+    explains=("RUN603",),
     threshold=f"{SHARE:.0%} of the weights after {STEPS} steps, or any after {PATIENT_STEPS}; never means never",
 )

@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
-from torchstone.rules._watched import Row, Rows, at, of, toy_loop, toy_pass
+from torchstone.rules._watched import Row, Rows, at, of, toy_loop, toy_pass, training_loaders
+
+STRETCHES = 2
 
 
 def check(rows: Rows) -> Iterator[Finding]:
-    """One finding per loader with a whole pass without training during which the model was in train mode."""
+    """One finding per loader with a whole pass without training during which the model was in train mode.
+
+    Loaders that are also trained from are left out: a pass in train mode may renew BatchNorm's statistics there.
+    Where no loss was computed two passes are asked for, with training between them; without a loader, two stretches.
+    """
     sick: dict[int, Row] = {}
+    silent: dict[int, Row] = {}
+    trained = training_loaders(rows)
     for row in of(rows, "pass"):
-        if is_sick(row):
+        if not is_sick(row) or row["loader"] in trained:
+            continue
+        before = silent.setdefault(row["loader"], row)
+        if row["losses"] or row["first_step"] > before["first_step"]:
             sick.setdefault(row["loader"], row)
+    if not sick:
+        yield from without_loader(rows)
     for row in sick.values():
         what = (f"a pass over {row['examples']} examples without training ran the model in train mode "
                 f"({row['forwards_in_training']} of {row['forwards']} forward passes)")
         yield found(RULE, what, where=at(row), evidence={"forwards": row["forwards"], "examples": row["examples"]})
 
 
+def without_loader(rows: Rows) -> Iterator[Finding]:
+    """One finding where losses were computed in train mode and without gradients, in two stretches between steps."""
+    seen = [row for row in of(rows, "stretch") if row["losses"] and row["in_training"] == row["forwards"]]
+    places = Counter((row["root"], row.get("place")) for row in seen)
+    for row in seen:
+        if places[row["root"], row.get("place")] >= STRETCHES:
+            what = f"losses were computed without gradients and in train mode, at {len(seen)} places between steps"
+            yield found(RULE, what, where=at(row), evidence={"stretches": len(seen), "forwards": row["forwards"]})
+            return
+
+
 def is_sick(row: Row) -> bool:
-    """Whether losses were computed in train mode, where that differs, over a whole pass without learning."""
-    is_validation = row["is_whole"] and not row["backwards"] and row["first_step"] > 0 and row["losses"] > 0
+    """Whether the model ran in train mode, where that differs, over a whole pass without learning."""
+    is_validation = row["is_whole"] and not row["backwards"] and row["first_step"] > 0
     return bool(is_validation and row["modes_matter"] and row["forwards"]) and (
         row["forwards_in_training"] == row["forwards"]
     )
@@ -42,5 +67,6 @@ RULE = Rule(
     trips=lambda: toy_loop(more=[toy_pass(forwards_in_training=3)]),
     passes=lambda: toy_loop(more=[toy_pass()]),
     wrong_when="dropout at prediction is meant: set those modules alone to train mode, after model.eval()",
-    threshold="all forward passes of one whole pass in which a loss was computed",
+    threshold="all forward passes of one whole pass in which a loss was computed, of two passes without one; without a "
+              f"loader {STRETCHES} stretches",
 )

@@ -10,7 +10,7 @@ from torchstone.core.rule import Rule, found
 from torchstone.rules.recipe._toy import planning
 
 # Losses that read a distribution over the classes as the target of one example.
-SOFT = ("cross_entropy", "logit_adjusted", "distillation")
+SOFT = ("cross_entropy", "logit_adjusted")
 HARD = ("focal", "arcface", "triplet", "binary_cross_entropy", "dice")
 
 
@@ -31,7 +31,7 @@ RULE = Rule(
     summary="pictures are mixed under a loss that cannot read mixed targets",
     why="focal and binary_cross_entropy take such a target for several labels, each a yes or no of its own: the model "
     "is then trained on another task than it is judged on; others refuse it.",
-    fix=f"Use one of {', '.join(SOFT)}, or leave mix out.",
+    fix=f"Use {' or '.join(SOFT)}, or leave mix out.",
     source="Zhang et al. 2018, mixup, section 2: targets are mixed with the pictures",
     check=check,
     trips=lambda: planning(mix__name="mixup", loss__name="focal"),

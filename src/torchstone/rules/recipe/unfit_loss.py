@@ -12,7 +12,7 @@ from torchstone.rules.recipe._toy import NUMBER, planning
 # loss → kinds of target (one class, several labels, a number) that it is made for; other losses are not judged
 KNOWN = {
     "cross_entropy": ("single",), "logit_adjusted": ("single",), "arcface": ("single",), "focal": ("single", "multi"),
-    "binary_cross_entropy": ("multi",), "mse": ("number",),
+    "binary_cross_entropy": ("multi",), "dice": ("multi",), "mse": ("number",),
     "mae": ("number",), "huber": ("number",), "smooth_l1": ("number",), "quantile": ("number",),
 }  # fmt: skip
 

@@ -31,6 +31,16 @@ def test_it_keeps_the_contract_of_losses(options: dict[str, float]) -> None:
     check_loss(logit_adjusted(class_counts=COUNTS, **options), logits, classes)
 
 
+def test_mixed_targets_give_the_mixture_of_both_classes_losses() -> None:
+    """The loss is linear in the target: a share s of one class and 1 - s of another."""
+    loss, first, second = logit_adjusted(class_counts=COUNTS), classes, classes.roll(1)
+    hot = [torch.nn.functional.one_hot(each, 3).double() for each in (first, second)]
+    total, weight = loss(logits, 0.3 * hot[0] + 0.7 * hot[1])
+    parts = [float(loss(logits, each)[0]) for each in (first, second)]
+    assert float(total) == pytest.approx(0.3 * parts[0] + 0.7 * parts[1], rel=1e-12)
+    assert weight == 9.0
+
+
 @pytest.mark.parametrize("tau", [0.0, 0.5, 1.0, 2.0])
 def test_in_training_it_is_the_equation_of_the_paper(tau: float) -> None:
     total, weight = logit_adjusted(class_counts=COUNTS, tau=tau)(logits, classes)
@@ -92,6 +102,6 @@ def test_wrong_shapes_and_a_negative_tau_are_refused() -> None:
     with pytest.raises(StoneError, match="3 numbers, the model gives 4"):
         loss(torch.zeros(2, 4), torch.zeros(2, dtype=torch.int64))
     with pytest.raises(StoneError, match="one class index"):
-        loss(torch.zeros(2, 3), torch.zeros(2, 3))
+        loss(torch.zeros(2, 3), torch.zeros(2, 3, dtype=torch.int64))
     with pytest.raises(StoneError, match="0 or above"):
         logit_adjusted(class_counts=COUNTS, tau=-1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchstone.core.errors import StoneError
+from torchstone.engines.pytorch.losses import Loss
 from torchstone.engines.pytorch.losses.binary_cross_entropy import binary_cross_entropy
 from torchstone.engines.pytorch.losses.cross_entropy import cross_entropy
 from torchstone.engines.pytorch.losses.huber import huber
@@ -169,3 +172,21 @@ def test_a_large_batch_in_half_precision_does_not_overflow():
 def test_huber_needs_a_positive_delta():
     with pytest.raises(StoneError, match="above 0"):
         huber(delta=0.0)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: cross_entropy(label_smoothing=1.5), lambda: cross_entropy(label_smoothing=-0.1),
+    lambda: binary_cross_entropy(label_smoothing=float("nan")), lambda: cross_entropy(class_weights=[1.0, -1.0]),
+    lambda: cross_entropy(class_weights=[0.0, 0.0]), lambda: binary_cross_entropy(pos_weight=[float("nan"), 1.0]),
+])  # fmt: skip
+def test_options_that_leave_no_loss_or_turn_it_round_are_refused(make: Callable[[], Loss]) -> None:
+    with pytest.raises(StoneError, match="must be"):
+        make()
+
+
+@pytest.mark.parametrize("loss", [cross_entropy(class_weights=[1.0, 2.0]), binary_cross_entropy(pos_weight=[1.0, 2.0])])
+def test_weights_for_another_number_of_classes_are_refused_with_both_numbers(loss: Any) -> None:
+    is_several = loss.__qualname__.startswith("binary")
+    target = torch.tensor(LABELS if is_several else CLASSES)
+    with pytest.raises(StoneError, match="has 2 numbers, the model gives 4"):
+        loss(logits_BK, target)

@@ -144,3 +144,10 @@ def test_whatever_holds_no_tensors_is_a_mistake_of_the_user(tmp_path: Path, name
     assert caught.value.fix
     assert str(tmp_path) in str(caught.value)
     assert not (tmp_path / "harm").exists()
+
+
+def test_the_message_about_a_file_that_could_run_code_does_not_say_how_to_run_it(tmp_path: Path) -> None:
+    torch.save({"model": STATE, "args": argparse.Namespace(lr=0.1)}, tmp_path / "w.pth")
+    with pytest.raises(StoneError, match="what could run code is never read") as caught:
+        read_weights(str(tmp_path / "w.pth"))
+    assert "weights_only" not in str(caught.value)

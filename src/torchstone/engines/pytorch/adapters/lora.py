@@ -66,5 +66,6 @@ def _chosen(model: nn.Module, head: str, target: Sequence[str] | None) -> dict[s
     chosen = {name: linear[name] for name in linear if last[name] in wanted}
     if not chosen:
         raise StoneError(f"this model has no attention whose projections are known; its linear layers: {known}",
-                         where="adapter", fix="name layers with adapter.target, or train the whole model")
+                         where="adapter",
+                         fix=f"{'name layers with adapter.target, or ' if linear else ''}train the whole model")
     return chosen

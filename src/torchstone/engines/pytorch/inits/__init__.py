@@ -40,6 +40,12 @@ def of_each_layer(set_weight: Callable[[Tensor, torch.Generator], object]) -> In
     return init
 
 
+def check_gain(gain: float) -> None:
+    """Raises StoneError for a gain of 0, with which nothing is ever learnt, and below, which is one above turned."""
+    if not gain > 0:
+        raise StoneError(f"gain is {gain:g}; it must be above 0", where="init.gain", fix="leave it out for 1")
+
+
 def initialise(model: nn.Module, plan: Plan) -> list[str]:
     """Sets the first weights as the plan's `init` says, drawn from train.seed; returns the names of what was set.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchstone.core.errors import StoneError
@@ -43,6 +43,27 @@ def paired(logits: Tensor, target: Tensor) -> Tensor:
         f"the model gives {tuple(logits.shape)}, the target has shape {tuple(target.shape)}; they must be equal",
         where="loss", fix="check the number of outputs of the model against the number of target values",
     )
+
+
+def check_smoothing(label_smoothing: float) -> None:
+    """Raises StoneError for a share of label smoothing that is not from 0 to 1."""
+    if not 0 <= label_smoothing <= 1:
+        raise StoneError(f"label_smoothing is {label_smoothing:g}; it must be from 0 to 1",
+                         where="loss.label_smoothing", fix="0.1 is usual; 0 is off")
+
+
+def check_weights(option: str, weights: Sequence[float] | None) -> None:
+    """Raises StoneError for weights of classes or labels of which one is below 0 or none above: no loss is left."""
+    if weights is not None and not (all(weight >= 0 for weight in weights) and any(weights)):
+        raise StoneError(f"{option} is {list(weights)}; each must be 0 or above, and one above 0",
+                         where=f"loss.{option}", fix="give one number per class, or leave it out for equal ones")
+
+
+def check_number(option: str, given: int, wanted: int) -> None:
+    """Raises StoneError where an option has another number of values than the model gives outputs."""
+    if given != wanted:
+        raise StoneError(f"{option} has {given} numbers, the model gives {wanted} for each example",
+                         where=f"loss.{option}", fix=f"give {wanted}, in the order of the classes")
 
 
 def whole_batch(loss: Any) -> Any:

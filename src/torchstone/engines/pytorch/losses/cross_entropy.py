@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, full
+from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, check_number, check_smoothing, check_weights, full
 
 
 def cross_entropy(
@@ -23,7 +23,7 @@ def cross_entropy(
 
     Takes logits [B, K, …] and int64 targets [B, …], or shares of the classes as float targets [B, K, …], which weigh 1
     each whatever their class. Raises StoneError for other shapes and for K below 2, where
-    the loss would be 0 whatever the model says.
+    the loss would be 0 whatever the model says; and for options out of range.
 
     label_smoothing: share of the target spread evenly over all classes (Szegedy et al. 2016, section 7).
     class_weights: K numbers; the weight of a batch is then the sum of its targets' class weights, as in
@@ -34,6 +34,8 @@ def cross_entropy(
     if isinstance(class_weights, str):
         raise StoneError(f"class_weights is '{class_weights}'; outside a recipe the loss needs a number per class",
                          where="loss.class_weights", fix="count the examples of each class")
+    check_smoothing(label_smoothing)
+    check_weights("class_weights", class_weights)
     per_class = None if class_weights is None else torch.tensor(list(class_weights), dtype=torch.float32)
     ignored = IGNORES_NONE if ignore_index is None else ignore_index
 
@@ -41,6 +43,8 @@ def cross_entropy(
         nonlocal per_class
         _check(logits, target)
         logits = full(logits)
+        if per_class is not None:
+            check_number("class_weights", len(per_class), logits.shape[1])
         if per_class is not None and (per_class.device != logits.device or per_class.dtype != logits.dtype):
             per_class = per_class.to(device=logits.device, dtype=logits.dtype)
         total = functional.cross_entropy(

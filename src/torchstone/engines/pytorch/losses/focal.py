@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, full, like, paired
+from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, check_weights, full, like, paired
 
 
 def focal(*, gamma: float = 2.0, alpha: float | Sequence[float] | None = None) -> Loss:
@@ -74,6 +74,8 @@ def _check_options(gamma: float, alpha: float | Sequence[float] | None) -> None:
         raise StoneError(f"gamma is {gamma:g}; it must be 0 or above", where="loss.gamma", fix="start at 2.0")
     if isinstance(alpha, (int, float)) and not 0 <= alpha <= 1:
         raise StoneError(f"alpha is {alpha:g}; it must be from 0 to 1", where="loss.alpha", fix="start at 0.25")
+    if isinstance(alpha, Sequence):
+        check_weights("alpha", alpha)
 
 
 def _check_classes(logits: Tensor, target: Tensor, alpha: object) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, full
+from torchstone.engines.pytorch.losses import IGNORES_NONE, Loss, check_smoothing, full
 
 
 def logit_adjusted(
@@ -20,7 +20,8 @@ def logit_adjusted(
 ) -> Loss:
     """Cross-entropy of logits + tau · log(share of the class in training), summed; plain logits when it is judged.
 
-    Takes logits [B, K, …], K of at least 2, and int64 targets [B, …]; the weight counts the targets. The model learns
+    Takes logits [B, K, …], K of at least 2, and int64 targets [B, …], or shares of the classes (mixed pictures) as
+    float targets [B, K, …]; the weight counts the targets. The model learns
     what is left over when frequency is accounted for: its bare logits, which validation, test and predictions use,
     are meant for classes that are equally frequent, where balanced accuracy is highest. So the adjustment is made
     only where gradients are taken; elsewhere (validation) the loss is the cross-entropy of the bare logits. Raises
@@ -35,6 +36,7 @@ def logit_adjusted(
     """
     if not tau >= 0:
         raise StoneError(f"tau is {tau:g}; it must be 0 or above", where="loss.tau", fix="start at 1.0")
+    check_smoothing(label_smoothing)
     moves_K = None if class_counts is None else tau * _log_shares(class_counts)
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
@@ -42,7 +44,8 @@ def logit_adjusted(
         if moves_K is None:
             raise StoneError("logit_adjusted needs to know how frequent each class is", where="loss.class_counts",
                              fix="give the number of training examples of each class; a planned run counts them")
-        _check(logits, target, len(moves_K))
+        num_classes = len(moves_K)
+        _check(logits, target, num_classes)
         logits = full(logits)
         if torch.is_grad_enabled():
             if moves_K.device != logits.device or moves_K.dtype != logits.dtype:
@@ -51,7 +54,7 @@ def logit_adjusted(
         total = functional.cross_entropy(
             logits, target, ignore_index=IGNORES_NONE, reduction="sum", label_smoothing=label_smoothing
         )
-        return total, float(target.numel())
+        return total, float(target.numel() // (num_classes if target.is_floating_point() else 1))
 
     return loss
 
@@ -66,7 +69,8 @@ def _log_shares(class_counts: Sequence[float]) -> Tensor:
 
 def _check(logits: Tensor, target: Tensor, num_classes: int) -> None:
     shape = logits.shape
-    if len(shape) != target.ndim + 1 or shape[0] != len(target) or shape[2:] != target.shape[1:]:
+    is_soft = target.is_floating_point() and target.shape == shape and len(shape) > 1
+    if not is_soft and (len(shape) != target.ndim + 1 or shape[0] != len(target) or shape[2:] != target.shape[1:]):
         raise StoneError(
             f"the model gives {tuple(shape)}, the target has shape {tuple(target.shape)}; logit_adjusted needs one "
             "class index where the model gives K numbers on axis 1", where="loss",

@@ -31,6 +31,7 @@ def quantile(*, quantiles: Sequence[float] = (0.5,)) -> Loss:
             raise StoneError(
                 f"the model gives {tuple(logits.shape)}, the target has shape {tuple(target.shape)}; "
                 f"{len(shares)} quantiles need {(*target.shape, len(shares))}", where="loss",
+                fix="by recipe name one quantile and train once for each; a model of your own needs an output for each",
             )  # fmt: skip
         shares = shares.to(output)
         miss = target.to(output.dtype).unsqueeze(-1) - output

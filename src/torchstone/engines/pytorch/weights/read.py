@@ -49,6 +49,8 @@ def read_weights(path: str) -> Given:
         raise
     except Exception as error:  # each reader has its own errors for a damaged file
         reason = (str(error) or type(error).__name__).splitlines()[0][:300]
+        if type(error).__name__ == "UnpicklingError":  # torch says how to run what is in it, which nobody should
+            reason = "it is damaged, or holds more than tensors, and what could run code is never read"
         raise StoneError(f"these weights cannot be read: {reason}", where=path,
                          fix="save the state dict with safetensors.torch.save_file") from error
 

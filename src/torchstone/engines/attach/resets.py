@@ -1,0 +1,127 @@
+"""Weights that are loaded and weights that are initialised anew, and rates that a loaded state brings back."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer, lr_scheduler
+
+from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.patches import Patches
+from torchstone.engines.attach.recorder import Recorder, Row, safely
+
+FUNCTIONS = (
+    "uniform_", "normal_", "trunc_normal_", "zeros_", "ones_", "constant_", "eye_", "dirac_", "orthogonal_",
+    "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_",
+)  # fmt: skip
+# Rows of one kind that are written.
+ROWS = 100
+
+
+class Resets:
+    """Calls of load_state_dict of modules, optimizers and schedulers, and of the functions of torch.nn.init."""
+
+    def __init__(self, recorder: Recorder, optimizers: Optimizers) -> None:
+        self.recorder, self._optimizers = recorder, optimizers
+        self._loaded: dict[int, tuple[weakref.ref[Tensor], Row]] = {}
+        self._event: tuple[int, int, Row] | None = None
+        self._seen: set[int] = set()
+
+    def attach(self, patches: Patches) -> None:
+        """Wraps them."""
+        patches.replace(nn.Module, "load_state_dict", self._module)
+        patches.replace(Optimizer, "load_state_dict", self._optimizer)
+        patches.replace(lr_scheduler.LRScheduler, "load_state_dict", self._schedule)
+        for name in FUNCTIONS:
+            patches.replace(nn.init, name, self._init)
+
+    def _module(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def load_state_dict(module: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(module, state_dict, *args, **kwargs)
+            self._see_loaded(module, state_dict, result)
+            return result
+
+        return load_state_dict
+
+    @safely
+    def _see_loaded(self, module: nn.Module, state: Any, result: Any) -> None:
+        self.recorder.add("loads_of_weights")
+        if self.recorder.count["loads_of_weights"] > ROWS:
+            return
+        missing, unexpected = list(result.missing_keys), list(result.unexpected_keys)
+        given = [(name, p) for name, p in module.named_parameters() if name in state]
+        row = self.recorder.note(
+            "weights", place=self.recorder.place("load_state_dict"), num_keys=len(state), num_missing=len(missing),
+            num_unexpected=len(unexpected), missing=missing[:4], unexpected=unexpected[:4],
+            num_parameters=sum(1 for _ in module.parameters()), matched=len(state) - len(unexpected),
+            weights=sum(p.numel() for _, p in given), reset=0,
+        )  # fmt: skip
+        for _, parameter in given:
+            self._loaded[parameter.data_ptr()] = (weakref.ref(parameter), row)
+
+    def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(tensor, *args, **kwargs)
+            if isinstance(tensor, Tensor) and self.recorder.is_on and not torch.compiler.is_compiling():
+                self._see_init(tensor)
+            return result
+
+        return init
+
+    @safely
+    def _see_init(self, tensor: Tensor) -> None:
+        """A tensor that was loaded before, or that an optimizer has been training."""
+        pointer = tensor.data_ptr()
+        loaded = self._loaded.pop(pointer, None)
+        if loaded is not None and (parameter := loaded[0]()) is not None and parameter.data_ptr() == pointer:
+            loaded[1]["reset"] += parameter.numel()
+            loaded[1]["reset_place"] = self.recorder.place("init")
+        for wheel in self._optimizers.wheels():
+            optimizer = wheel.ref()
+            if wheel.steps and optimizer is not None:
+                self._see_trained(wheel, optimizer, pointer)
+
+    def _see_trained(self, wheel: Wheel, optimizer: Optimizer, pointer: int) -> None:
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        hit = next((p for p in parameters if p.data_ptr() == pointer), None)
+        if hit is None:
+            return
+        key = (wheel.index, wheel.steps)
+        if self._event is None or self._event[:2] != key:
+            row = self.recorder.note(
+                "reset", optimizer=wheel.index, own_step=wheel.steps, place=self.recorder.place("init"), num=0,
+                weights=0, of=sum(p.numel() for p in parameters),
+            )  # fmt: skip
+            self._event, self._seen = (*key, row), set()
+        if id(hit) not in self._seen:
+            self._seen.add(id(hit))
+            self._event[2]["num"] += 1
+            self._event[2]["weights"] += hit.numel()
+
+    def _optimizer(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def load_state_dict(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            before = [float(group.get("lr", 0.0)) for group in optimizer.param_groups]
+            result = original(optimizer, *args, **kwargs)
+            self._see_rates(optimizer, before)
+            return result
+
+        return load_state_dict
+
+    @safely
+    def _see_rates(self, optimizer: Optimizer, before: list[float]) -> None:
+        wheel = self._optimizers.wheel(optimizer)
+        after = [float(group.get("lr", 0.0)) for group in optimizer.param_groups]
+        self.recorder.note("optimizer_loaded", optimizer=wheel.index, own_step=wheel.steps, before=before, after=after,
+                           place=self.recorder.place("load optimizer"))  # fmt: skip
+
+    def _schedule(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def load_state_dict(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.recorder.is_on:
+                self.recorder.note("schedule_loaded")
+            return original(scheduler, *args, **kwargs)
+
+        return load_state_dict
