@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from watching import CORPUS, expected, is_unseen, plain, scripts, twin, watched
@@ -17,11 +20,25 @@ SAVED = {
 }  # fmt: skip
 
 
+JUDGED = (
+    "test_the_cause_of_a_sick_script_is_the_first_finding",
+    "test_a_right_script_draws_no_warning_and_prints_what_it_prints",
+)
+
+
+@pytest.fixture(scope="module")
+def verdicts(request, tmp_path_factory):
+    """The verdicts on all scripts that were asked for, one process per core at a time."""
+    asked = [item.callspec.params["script"] for item in request.session.items if item.originalname in JUDGED]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        yield {script: pool.submit(watched, script, tmp_path_factory.mktemp(script.stem)) for script in asked}
+
+
 @pytest.mark.parametrize("script", scripts("sick"), ids=lambda script: script.stem)
-def test_the_cause_of_a_sick_script_is_the_first_finding(script, tmp_path):
+def test_the_cause_of_a_sick_script_is_the_first_finding(script, verdicts):
     if is_unseen(script):
         pytest.xfail("a kind that no rule sees yet")
-    verdict = watched(script, tmp_path)
+    verdict = verdicts[script].result()
     assert verdict.first in expected(script), verdict.findings
     assert verdict.code == int(verdict.findings[0]["severity"] == "error")
     assert verdict.script_code == 0
@@ -31,8 +48,8 @@ def test_the_cause_of_a_sick_script_is_the_first_finding(script, tmp_path):
 @pytest.mark.parametrize(
     "script", [*scripts("mended"), *scripts("healthy")], ids=lambda script: f"{script.parent.name}/{script.stem}"
 )
-def test_a_right_script_draws_no_warning_and_prints_what_it_prints(script, tmp_path):
-    verdict = watched(script, tmp_path / "watched")
+def test_a_right_script_draws_no_warning_and_prints_what_it_prints(script, verdicts, tmp_path):
+    verdict = verdicts[script].result()
     assert verdict.of("error", "warning") == [], verdict.findings
     assert verdict.code == 0
     assert verdict.not_judged == ()
