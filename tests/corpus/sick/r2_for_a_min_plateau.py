@@ -23,7 +23,7 @@ y_val = torch.tensor((y_val - y_mean) / y_std, dtype=torch.float32).unsqueeze(1)
 model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Dropout(0.05), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="min", factor=0.3, patience=2, min_lr=1e-5)
-best, best_state, wait = float("inf"), None, 0
+best, best_state, wait = float("inf"), copy.deepcopy(model.state_dict()), 0
 for epoch in range(30):
     model.train()
     perm = torch.randperm(len(X_train))
