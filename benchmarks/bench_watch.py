@@ -3,8 +3,8 @@
     python benchmarks/bench_watch.py [--rounds 5] [--only mlp,text,resnet18]
 
 Goals: 1.05 for the tiny MLP, 1.02 for the text model and for ResNet-18. CPU time of the process.
-Printed: the ratio of the
-sums, of the medians of all steps and of the tenth percentile (least disturbed by other programs), one row per workload.
+Printed: the ratio of the sums, of the medians of all steps and of the tenth percentile (least disturbed by other
+programs), one row per workload.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from torchstone.core import ranks
 from torchstone.core.errors import StoneError
 
 # Verb → its line in the help. The file torchstone/cli/VERB.py is loaded only when its verb is called.
@@ -134,5 +135,4 @@ def bug(error: Exception, words: Sequence[str]) -> int:
 
 def say(text: str) -> None:
     """Writes to standard error, with the rank in front where several processes run."""
-    rank = os.environ.get("RANK", "0")
-    print(text if rank == "0" else f"[rank {rank}] {text}", file=sys.stderr)
+    print(ranks.marked(text), file=sys.stderr)

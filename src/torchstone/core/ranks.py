@@ -20,6 +20,11 @@ def is_first_rank() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def marked(text: str) -> str:
+    """A line for a person, with the rank in front on all but the first."""
+    return text if is_first_rank() else f"[rank {os.environ['RANK']}] {text}"
+
+
 def is_restart() -> bool:
     """Whether torchrun has started this process again after a rank died."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0

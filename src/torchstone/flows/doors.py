@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchstone.core.finding import Finding
-from torchstone.core.recipe import Rules
-from torchstone.flows.watch import Doctor as Watcher
-from torchstone.flows.watch import say, write_line
+from torchstone.flows.watch import doctor_for
 
 
 class Door:
@@ -27,8 +25,7 @@ class Door:
         to standard error, one line each, unless is_quiet. Raises StoneError where the framework is not installed.
         """
         module = importlib.import_module(f"torchstone.engines.attach.{self._name}")
-        tell, write = (None, None) if is_quiet else (say, write_line)
-        return module.callback(Watcher(rules=Rules(ignore=list(ignore)), tell=tell, callback=callback, write=write))
+        return module.callback(doctor_for(ignore, callback, is_quiet=is_quiet))
 
     def __repr__(self) -> str:
         return f"ts.{self._name}: Doctor()"

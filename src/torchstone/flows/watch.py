@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from torchstone.core import ranks
 from torchstone.core.catalog import all_rules
 from torchstone.core.errors import StoneError
 from torchstone.core.finding import SEVERITIES, Finding
@@ -172,12 +173,17 @@ def watch(
     standard error, one line each, unless is_quiet. Watching begins with this call and ends with the block, or with
     `doctor.stop()`. The loop's numbers do not change by a bit.
     """
-    tell, write = (None, None) if is_quiet else (say, write_line)
-    doctor = Doctor(rules=Rules(ignore=list(ignore)), tell=tell, callback=callback, write=write)
+    doctor = doctor_for(ignore, callback, is_quiet=is_quiet)
     if optimizer is None and scheduler is not None:
         schedulers = scheduler if isinstance(scheduler, (list, tuple)) else [scheduler]
         optimizer = [one.optimizer for one in schedulers if hasattr(one, "optimizer")]
     return doctor.start(model=model, optimizer=optimizer)
+
+
+def doctor_for(ignore: Iterable[str], callback: Callable[[Finding], None] | None, *, is_quiet: bool) -> Doctor:
+    """A doctor that is not attached yet, which tells its findings on standard error unless is_quiet."""
+    tell, write = (None, None) if is_quiet else (say, write_line)
+    return Doctor(rules=Rules(ignore=list(ignore)), tell=tell, callback=callback, write=write)
 
 
 def say(finding: Finding) -> None:
@@ -187,8 +193,7 @@ def say(finding: Finding) -> None:
 
 def write_line(text: str) -> None:
     """A line on standard error, with the rank in front where several processes train together."""
-    rank = os.environ.get("RANK", "0")
-    print(text if rank == "0" else f"[rank {rank}] {text}", file=sys.stderr, flush=True)
+    print(ranks.marked(text), file=sys.stderr, flush=True)
 
 
 def line(finding: Finding) -> str:

@@ -25,6 +25,7 @@ class Seen(list[Row]):
         self.kinds: dict[str, list[Row]] = {}
         for row in self:
             self.kinds.setdefault(str(row.get("event")), []).append(row)
+        self.loops = list(_loops(self.kinds.get("step", [])))
 
 
 def of(rows: Rows, event: str) -> list[Row]:
@@ -36,9 +37,16 @@ def of(rows: Rows, event: str) -> list[Row]:
 
 def steps_by_optimizer(rows: Rows) -> Iterator[tuple[int, list[Row]]]:
     """Each optimizer's number and its own steps, in order."""
-    steps = sorted(of(rows, "step"), key=lambda row: row.get("optimizer", 0))
-    for index, own in groupby(steps, key=lambda row: int(row.get("optimizer", 0))):
+    yield from rows.loops if isinstance(rows, Seen) else _loops(of(rows, "step"))
+
+
+def _loops(steps: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:
+    for index, own in groupby(sorted(steps, key=_owner), key=_owner):
         yield index, list(own)
+
+
+def _owner(step: Row) -> int:
+    return int(step.get("optimizer", 0))
 
 
 def first_streak(rows: Iterable[Row], is_sick: Callable[[Row], bool], length: int) -> Row | None:
@@ -52,10 +60,14 @@ def first_streak(rows: Iterable[Row], is_sick: Callable[[Row], bool], length: in
 
 
 def at(row: Row, place: str | None = None, layer: str | None = None) -> Where:
-    """Where a row happened: its step, and the line of a place such as `train.py:71` (its own if none is given)."""
+    """Where a row happened: its step, and the line of a place such as `train.py:71` (its own if none is given).
+
+    A row that is brought up to date, such as a scheduler's, says in `at_step` when that was last done.
+    """
     path, _, line = str(place if place is not None else row.get("place") or "").rpartition(":")
     known = bool(path) and line.isdigit()
-    return Where(path=path if known else None, line=int(line) if known else None, step=row.get("step"), layer=layer)
+    step = row.get("at_step", row.get("step"))
+    return Where(path=path if known else None, line=int(line) if known else None, step=step, layer=layer)
 
 
 def place_of(rows: Rows, event: str, **keys: Any) -> str | None:

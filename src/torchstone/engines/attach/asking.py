@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,13 +29,12 @@ class Asking:
     def __init__(self, recorder: Recorder, models: Models) -> None:
         self.recorder = recorder
         self._asked: dict[int, int] = {}
-        self._is_asking = False
         self._began = 0.0
         models.on_forward.append(self._forward)
 
     def _forward(self, root: Root, inputs: tuple[Any, ...], output: Any) -> None:
         module = root.ref()
-        if self._is_asking or module is None or root.training or torch.is_grad_enabled() or self.recorder.step == 0:
+        if module is None or root.training or torch.is_grad_enabled() or self.recorder.step == 0:
             return
         number = self._asked[root.index] = self._asked.get(root.index, 0) + 1
         if number == 1:
@@ -49,22 +48,29 @@ class Asking:
     def _ask(self, root: Root, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         num = len(output)
         half = max(FEWEST // 2, num // 2)
-        self._is_asking = True
-        self.recorder.is_on = False  # the wires do not see these passes
-        try:
-            with undisturbed(module):
-                part = module(*(value[:half] for value in inputs))
-                again = module(*inputs)
-        except Exception as error:
-            self.recorder.is_on = True
-            self.recorder.note("asked", root=root.index, refused=f"{type(error).__name__}: {error}"[:200])
+        answers = answers_to(self.recorder, module, [tuple(value[:half] for value in inputs), inputs])
+        if isinstance(answers, str):
+            self.recorder.note("asked", root=root.index, refused=answers)
             return
-        finally:
-            self.recorder.is_on, self._is_asking = True, False
+        part, again = answers
         self.recorder.note(
             "asked", root=root.index, num=num, repeat_difference=difference(output, again),
             part_difference=difference(output[:half], part) if part.shape == output[:half].shape else None,
         )  # fmt: skip
+
+
+def answers_to(
+    recorder: Recorder, module: nn.Module, questions: Sequence[tuple[Tensor, ...]]
+) -> list[Any] | str:
+    """The model's outputs for other inputs, which no wire sees and which change nothing; why, where it refuses."""
+    recorder.is_on = False
+    try:
+        with undisturbed(module):
+            return [module(*inputs) for inputs in questions]
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"[:200]
+    finally:
+        recorder.is_on = True
 
 
 def is_askable(module: nn.Module) -> bool:

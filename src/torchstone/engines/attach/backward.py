@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import torch
@@ -15,11 +13,11 @@ from torch import Tensor
 from torchstone.engines.attach.models import Models
 from torchstone.engines.attach.optimizers import Optimizers, Wheel
 from torchstone.engines.attach.patches import Patches
-from torchstone.engines.attach.recorder import FOREIGN, Recorder, safely
+from torchstone.engines.attach.recorder import Recorder, safely, users_frames
 
 # Graphs that are followed to see whether they are freed; the newest so many.
 FOLLOWED = 64
-_FRAMES = 12
+_FRAMES = 15
 
 
 class Token:
@@ -28,12 +26,33 @@ class Token:
     __slots__ = ("__weakref__",)
 
 
+class Graphs:
+    """Graphs that were followed, each with the number of backward passes before it."""
+
+    def __init__(self) -> None:
+        self._tokens: deque[tuple[int, weakref.ref[Token]]] = deque(maxlen=FOLLOWED)
+
+    def follow(self, node: Any, total: int) -> None:
+        """Ties a token to the graph, through a hook that does nothing."""
+        token = Token()
+
+        def hook(gradients: Any, token: Token = token) -> None:
+            return None
+
+        node.register_prehook(hook)
+        self._tokens.append((total, weakref.ref(token)))
+
+    def alive(self, total: int) -> int:
+        """Those from more than four backward passes ago that are still held by somebody."""
+        return sum(made < total - 4 and token() is not None for made, token in self._tokens)
+
+
 class Backwards:
     """What the passes since the last optimizer step were; laid into the row of that step."""
 
     def __init__(self, recorder: Recorder, models: Models, optimizers: Optimizers) -> None:
         self.recorder, self._models = recorder, models
-        self._tokens: deque[tuple[int, weakref.ref[Token]]] = deque(maxlen=FOLLOWED)
+        self._graphs = Graphs()
         self._passes: list[dict[str, Any]] = []
         self._loss: Tensor | None = None
         self._counted: dict[str, int] = {}
@@ -84,27 +103,13 @@ class Backwards:
         if loss.numel() == 1:
             self._loss = loss.detach() if raw is None else raw
         if node is not None:
-            self._follow(node)
+            self._graphs.follow(node, self.total)
 
     def _wake(self) -> None:
         """Counts anew: what came in the sleep belongs to no step that is seen."""
         self._passes.clear()
         self._loss, self.is_pending = None, False
         self._counted.update(self.recorder.count)
-
-    def _follow(self, node: Any) -> None:
-        """Ties a token to the graph, through a hook that does nothing."""
-        token = Token()
-
-        def hook(gradients: Any, token: Token = token) -> None:
-            return None
-
-        node.register_prehook(hook)
-        self._tokens.append((self.total, weakref.ref(token)))
-
-    def graphs_alive(self) -> int:
-        """Graphs of losses more than four backward passes ago that are still held by somebody."""
-        return sum(made < self.total - 4 and token() is not None for made, token in self._tokens)
 
     def _into(self, wheel: Wheel, row: dict[str, Any]) -> None:
         passes, self._passes = self._passes, []
@@ -116,7 +121,7 @@ class Backwards:
         row["is_scaled"] = any(one["is_scaled"] for one in passes)
         row["training"] = passes[-1]["training"] if passes else None
         row["has_modes"] = passes[-1]["has_modes"] if passes else None
-        row["graphs_alive"] = self.graphs_alive()
+        row["graphs_alive"] = self._graphs.alive(self.total)
         for name in ("forwards", "batches"):
             total = self.recorder.count.get(name, 0)
             row[name], self._counted[name] = total - self._counted.get(name, 0), total
@@ -129,11 +134,5 @@ class Backwards:
 
 def caller() -> tuple[int, int] | None:
     """A number for the user's own line that called; None where there is none near."""
-    frame: FrameType | None = sys._getframe(3)
-    for _ in range(_FRAMES):
-        if frame is None:
-            return None
-        if not any(part in frame.f_code.co_filename for part in FOREIGN):
-            return id(frame.f_code), frame.f_lineno
-        frame = frame.f_back
-    return None
+    frame = next(users_frames(_FRAMES), None)
+    return None if frame is None else (id(frame.f_code), frame.f_lineno)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from torchstone.engines.attach.models import Models
-from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.optimizers import Optimizers, Wheel, parameters_of, rates_of
 from torchstone.engines.attach.recorder import Recorder, Row
 
 # Steps of all optimizers between two looks at those that have not stepped.
@@ -28,9 +28,6 @@ class Bystanders:
         self._strangers: weakref.WeakKeyDictionary[nn.Module, Row] = weakref.WeakKeyDictionary()
         optimizers.on_step.append(self._step)
 
-    def attach(self, patches: Any) -> None:
-        """Nothing is replaced: the optimizers call."""
-
     def _step(self, wheel: Wheel, row: dict[str, Any]) -> None:
         step = self.recorder.step
         if step % LOOK_EVERY == 0 and step <= LOOK_EVERY * LOOKS:
@@ -43,12 +40,9 @@ class Bystanders:
 
     def _look_at_idle(self) -> None:
         wheels = [(wheel, optimizer) for wheel in self._optimizers.wheels() if (optimizer := wheel.ref()) is not None]
-        moved = {
-            id(p) for wheel, optimizer in wheels if wheel.steps for group in optimizer.param_groups
-            for p in group["params"]
-        }  # fmt: skip
+        moved = {id(p) for wheel, optimizer in wheels if wheel.steps for p in parameters_of(optimizer)}
         for wheel, optimizer in wheels:
-            own = [p for group in optimizer.param_groups for p in group["params"]]
+            own = parameters_of(optimizer)
             if wheel.steps == 0 and any(p.grad is not None for p in own) and not any(id(p) in moved for p in own):
                 wheel.row["idle_looks"] = wheel.row.get("idle_looks", 0) + 1
             elif wheel.steps:
@@ -73,7 +67,7 @@ class Bystanders:
         optimizer = wheel.ref()
         if optimizer is None or not type(optimizer).__module__.startswith("torch.optim"):
             return
-        rates = [float(group.get("lr", 0.0)) for group in optimizer.param_groups]
+        rates = rates_of(optimizer)
         for name in NAMES:
             value = vars(optimizer).get(name)
             if isinstance(value, float) and all(abs(value - rate) > 1e-9 for rate in rates):
@@ -87,7 +81,7 @@ class Bystanders:
             return
         known = self._moved.get(wheel.index)
         if known is None:
-            trained = [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad and p.grad is not None]
+            trained = [p for p in parameters_of(optimizer) if p.requires_grad and p.grad is not None]
             known = trained, torch.zeros(len(trained), dtype=torch.bool), 0
         parameters, moved, samples = known
         grads = [p.grad for p in parameters]

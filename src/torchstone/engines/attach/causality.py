@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torchstone.engines.attach.asking import difference, is_askable, undisturbed
+from torchstone.engines.attach.asking import answers_to, difference, is_askable
 from torchstone.engines.attach.inputs import Inputs
 from torchstone.engines.attach.models import Models, Root
 from torchstone.engines.attach.recorder import Recorder, Row, safely
@@ -25,9 +25,6 @@ class Causality:
         self._asked: set[int] = set()
         inputs.on_targets.append(self._compare)
         models.on_forward.append(self._forward)
-
-    def attach(self, patches: Any) -> None:
-        """Nothing is replaced: the models call."""
 
     def _compare(self, row: Row, target: Tensor) -> None:
         """Whether the targets of a loss are the model's tokens, one place on."""
@@ -59,16 +56,11 @@ class Causality:
         middle = tokens.shape[1] // 2
         changed = tokens.clone()
         changed[:, middle:] = changed[:, middle:].flip(1).roll(1, 1)
-        self.recorder.is_on = False  # the wires do not see these passes
-        try:
-            with undisturbed(module):
-                one, other = (_answer(module(values))[:, :middle] for values in (tokens, changed))
-        except Exception as error:
-            self.recorder.is_on = True
-            self.recorder.note("looked_ahead", root=root.index, refused=f"{type(error).__name__}: {error}"[:200])
+        answers = answers_to(self.recorder, module, [(tokens,), (changed,)])
+        if isinstance(answers, str):
+            self.recorder.note("looked_ahead", root=root.index, refused=answers)
             return
-        finally:
-            self.recorder.is_on = True
+        one, other = (_answer(answer)[:, :middle] for answer in answers)
         is_changed = not torch.equal(tokens, changed)
         self.recorder.note("looked_ahead", root=root.index, middle=middle, is_changed=is_changed,
                            difference=difference(one, other))  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torchstone.engines.attach.loaders import Loaders, Pass
+from torchstone.engines.attach.loaders import Loaders, Pass, tensors_of
 from torchstone.engines.attach.recorder import Recorder, Row
 
 # Examples of a loader whose rows are remembered, and values of a row that its fingerprint looks at.
@@ -136,14 +136,6 @@ def _offset(group: list[Prints]) -> float | None:
     std = variance.sqrt()[varies]
     error = torch.minimum((std - 1).abs(), (std * (num / (num - 1)) ** 0.5 - 1).abs())
     return float(torch.maximum(mean[varies].abs(), error).max())
-
-
-def tensors_of(batch: Any) -> list[Tensor]:
-    """The tensors of a batch in order, out of lists, tuples and mappings."""
-    if isinstance(batch, Tensor):
-        return [batch]
-    members = batch.values() if hasattr(batch, "values") else batch if isinstance(batch, (list, tuple)) else ()
-    return [tensor for member in members for tensor in tensors_of(member)]
 
 
 def prints_of(values: Tensor) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchstone.engines.attach.optimizers import ALL_EVERY, ALL_FIRST, NORMS_EVERY, SLICE
+from torchstone.engines.attach.optimizers import ALL_EVERY, ALL_FIRST, NORMS_EVERY, norm_of, part_of_largest
 from torchstone.engines.attach.recorder import Recorder, safely
 
 # Losses of Keras → the function of torch that is given logits, and the one that is given probabilities.
@@ -59,10 +59,8 @@ class KerasRows:
     @safely
     def before(self) -> None:
         """Keeps a slice of the largest weight, every so many steps."""
-        if self.recorder.step % NORMS_EVERY == 0 and self._model.trainable_weights:
-            largest = max(self._model.trainable_weights, key=lambda weight: weight.value.numel())
-            part = largest.value.detach().reshape(-1)[:SLICE]
-            self._kept = (part, part.clone())
+        if self.recorder.step % NORMS_EVERY == 0:
+            self._kept = part_of_largest(weight.value for weight in self._model.trainable_weights)
 
     @safely
     def after(self) -> None:
@@ -116,9 +114,9 @@ class KerasRows:
             row["update_ratio"] = float((part.float() - old.float()).norm() / size) if bool(old.any()) else None
         values = [weight.value.detach() for weight in self._model.trainable_weights]
         grads = [value.grad for weight in self._model.trainable_weights if (value := weight.value).grad is not None]
-        row["weight_norm"] = float(torch.linalg.vector_norm(torch.stack([value.float().norm() for value in values])))
+        row["weight_norm"] = float(norm_of(values))
         if grads and not row["is_scaled"]:
-            row["grad_norm"] = float(torch.linalg.vector_norm(torch.stack([grad.float().norm() for grad in grads])))
+            row["grad_norm"] = float(norm_of(grads))
 
     @safely
     def validated(self, logs: dict[str, Any]) -> None:

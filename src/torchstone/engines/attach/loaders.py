@@ -162,34 +162,36 @@ class Loaders:
             self.current.row["backwards"] += 1
 
 
-def num_examples(batch: Any) -> int:
-    """The length of the first tensor in a batch of tensors, lists, tuples and mappings; 0 where there is none."""
+def tensors_of(batch: Any) -> list[Tensor]:
+    """The tensors of a batch in order, out of lists, tuples and mappings."""
     if isinstance(batch, Tensor):
-        return batch.shape[0] if batch.ndim else 1
+        return [batch]
     members = batch.values() if hasattr(batch, "values") else batch if isinstance(batch, (list, tuple)) else ()
-    return next((number for member in members if (number := num_examples(member))), 0)
+    return [tensor for member in members for tensor in tensors_of(member)]
+
+
+def num_examples(batch: Any) -> int:
+    """The length of the first tensor of a batch that is not empty; 0 where there is none."""
+    return next((number for t in tensors_of(batch) if (number := t.shape[0] if t.ndim else 1)), 0)
 
 
 def describe(loader: Any) -> dict[str, Any]:
     """How a loader deals out its dataset, as plain values."""
     dataset = loader.dataset
-    try:
-        size = len(dataset)
-    except (TypeError, NotImplementedError):
-        size = None
     sampler = getattr(loader, "sampler", None)
     order = {RandomSampler: "random", SequentialSampler: "sequential"}.get(type(sampler), type(sampler).__name__)
     return {
-        "of": size, "batch_size": loader.batch_size, "drop_last": bool(getattr(loader, "drop_last", False)),
+        "of": _length(dataset), "batch_size": loader.batch_size, "drop_last": bool(getattr(loader, "drop_last", False)),
         "order": order, "sampler_epoch": getattr(sampler, "epoch", None), "workers": loader.num_workers,
         "dataset": type(dataset).__name__, "sampler_size": _length(sampler), "world": num_ranks(),
         "is_shuffled": getattr(sampler, "shuffle", order == "random"),
     }  # fmt: skip
 
 
-def _length(sampler: Any) -> int | None:
+def _length(thing: Any) -> int | None:
+    """How many a dataset, sampler or loader has; None where it does not know."""
     try:
-        return len(sampler)
+        return len(thing)
     except (TypeError, NotImplementedError):
         return None
 

@@ -49,6 +49,12 @@ class Root:
     handles: list[Any] = field(default_factory=list)
     frozen: dict[str, torch.Tensor] = field(default_factory=dict)
 
+    def unhook(self) -> None:
+        """Takes its hooks off."""
+        for handle in self.handles:
+            handle.remove()
+        self.handles.clear()
+
 
 class Models:
     """Finds the roots and hooks them; `on_forward(root, inputs, output)` is called after each of their passes."""
@@ -76,7 +82,11 @@ class Models:
             return __init__
 
         patches.replace(nn.Module, "__init__", make)
-        patches.keep(_Handles(self))
+        patches.at_end(self._unhook)
+
+    def _unhook(self) -> None:
+        for root in self.roots:
+            root.unhook()
 
     def add(self, model: nn.Module) -> None:
         """A module that the user named, with its parts."""
@@ -184,9 +194,7 @@ class Models:
             module = root.ref()
             if module is None or root.forwards or not root.handles:
                 continue
-            for handle in root.handles:
-                handle.remove()
-            root.handles.clear()
+            root.unhook()
             for child in module.children():
                 if any(parameter.requires_grad for parameter in child.parameters()):
                     self._hook(child, parent=root.index)
@@ -194,23 +202,8 @@ class Models:
     def _drop_inner(self, inner: set[int]) -> None:
         """A root that has become a part of another one, such as a model that DDP was laid around."""
         for root in self.roots:
-            if id(root.ref()) in inner and root.handles:
-                for handle in root.handles:
-                    handle.remove()
-                root.handles.clear()
-
-
-class _Handles:
-    """The hooks of all roots, as one handle."""
-
-    def __init__(self, models: Models) -> None:
-        self._models = models
-
-    def remove(self) -> None:
-        """Takes the hooks off."""
-        for root in self._models.roots:
-            for handle in root.handles:
-                handle.remove()
+            if id(root.ref()) in inner:
+                root.unhook()
 
 
 def parts(module: nn.Module) -> Iterator[nn.Module]:
@@ -233,17 +226,14 @@ def has_modes(model: nn.Module) -> bool:
 
 def describe(model: nn.Module, index: int) -> dict[str, Any]:
     """What a model is made of, as plain values; docs/watched-rows.md says what each key means."""
-    owners = {
-        id(parameter): (f"{path}.{name}".lstrip("."), module)
-        for path, module in model.named_modules() for name, parameter in module.named_parameters(recurse=False)
-    }  # fmt: skip
+    owners = {id(parameter): module for module in model.modules() for parameter in module.parameters(recurse=False)}
     parameters = list(model.parameters())
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     return {
         "model": index, "class": type(model).__name__, "num_parameters": len(parameters),
         "num_trained": len(trained), "num_weights": sum(parameter.numel() for parameter in parameters),
         "is_norm_alone": bool(trained) and len(trained) < len(parameters)
-        and all(isinstance(owners[id(parameter)][1], NORMS) for parameter in trained if id(parameter) in owners),
+        and all(isinstance(owners[id(parameter)], NORMS) for parameter in trained if id(parameter) in owners),
         "unregistered": unregistered(model), "misspelt": misspelt(model), "frozen_norms": frozen_norms(model),
         "has_modes": has_modes(model), "wrapper": _wrapper(model),
     }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +70,12 @@ class Optimizers:
         patches.keep(register_optimizer_step_pre_hook(self._before))
         patches.keep(register_optimizer_step_post_hook(self._after))
         patches.replace(Optimizer, "__init__", self._built)
-        patches.keep(_Sentinels(self))
+        patches.at_end(self._unhook)
+
+    def _unhook(self) -> None:
+        for wheel in self.wheels():
+            for handle in wheel.handles:
+                handle.remove()
 
     def wheels(self) -> list[Wheel]:
         """All optimizers that still live, in the order in which they were seen."""
@@ -85,9 +90,8 @@ class Optimizers:
             self._wheels[optimizer] = known
             place = self.recorder.place(f"optimizer {known.index}")
             known.row = self.recorder.note("optimizer", place=place, **describe(optimizer, known.index))
-            for group in optimizer.param_groups:
-                self.owner.update((id(parameter), known) for parameter in group["params"])
-            self._models.find([p for group in optimizer.param_groups for p in group["params"]], is_new=True)
+            self.owner.update((id(parameter), known) for parameter in parameters_of(optimizer))
+            self._models.find(parameters_of(optimizer), is_new=True)
         return known
 
     def _built(self, original: Callable[..., None]) -> Callable[..., None]:
@@ -111,11 +115,7 @@ class Optimizers:
         """A copy of a part of the largest weight, to see how far the step moves it."""
         wheel = self.wheel(optimizer)
         if wheel.steps % NORMS_EVERY == 0:
-            largest = max((p for g in optimizer.param_groups for p in g["params"] if p.requires_grad),
-                          key=lambda parameter: parameter.numel(), default=None)
-            if largest is not None:
-                part = largest.detach().reshape(-1)[:SLICE]
-                wheel.before = (part, part.clone())
+            wheel.before = part_of_largest([p for p in parameters_of(optimizer) if p.requires_grad])
 
     @safely
     def _after(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -129,7 +129,7 @@ class Optimizers:
             recorder.wake()
         row: dict[str, Any] = {
             "event": "step", "step": recorder.step, "optimizer": wheel.index, "own_step": wheel.steps,
-            "lr": float(optimizer.param_groups[0].get("lr", 0.0)),
+            "lr": rates_of(optimizer)[0],
             "has_closure": any(callable(value) for value in (*args, *kwargs.values())),
             "accumulated": wheel.accumulated if wheel.sentinel is not None else None,
             "is_cleared": wheel.is_cleared, "is_stale": _is_stale(wheel), "clip": wheel.clip,
@@ -155,7 +155,7 @@ class Optimizers:
             wheel.used, wheel.last, wheel.accumulated, wheel.is_cleared, wheel.clip = None, None, 0, None, None
 
     def _look_at_gradients(self, optimizer: Optimizer, wheel: Wheel, row: dict[str, Any]) -> None:
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        parameters = parameters_of(optimizer)
         trained = [p for p in parameters if p.requires_grad]
         given = [p for p in trained if p.grad is not None]
         row["num_trained"], row["num_grads"] = len(trained), len(given)
@@ -215,15 +215,34 @@ class Optimizers:
         # weights that still are about zero say nothing about the size of an update
         ratio = (part.float() - old.float()).norm() / size
         recorder.later(row, "update_ratio", torch.where(size > TINY * old.numel() ** 0.5, ratio, torch.nan))
-        parameters = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+        parameters = [p for p in parameters_of(optimizer) if p.requires_grad]
         grads = [p.grad for p in parameters if p.grad is not None and not p.grad.is_sparse]
         if grads:
-            recorder.later(row, "grad_norm", _norm(grads))
+            recorder.later(row, "grad_norm", norm_of(grads))
         if parameters:
-            recorder.later(row, "weight_norm", _norm([p.detach() for p in parameters]))
+            recorder.later(row, "weight_norm", norm_of([p.detach() for p in parameters]))
 
 
-def _norm(tensors: list[Tensor]) -> Tensor:
+def parameters_of(optimizer: Optimizer) -> list[Tensor]:
+    """All that an optimizer holds, in the order of its groups."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def rates_of(optimizer: Optimizer) -> list[float]:
+    """The learning rate of each group."""
+    return [float(group.get("lr", 0.0)) for group in optimizer.param_groups]
+
+
+def part_of_largest(tensors: Iterable[Tensor]) -> tuple[Tensor, Tensor] | None:
+    """Up to SLICE values of the largest tensor as they lie there, and a copy of them; None where there is none."""
+    largest = max(tensors, key=lambda tensor: tensor.numel(), default=None)
+    if largest is None:
+        return None
+    part = largest.detach().reshape(-1)[:SLICE]
+    return part, part.clone()
+
+
+def norm_of(tensors: list[Tensor]) -> Tensor:
     """The L2 norm over all of them, in one pass; shards count as they lie on this rank."""
     local = [t.to_local() if hasattr(t, "to_local") else t for t in tensors]
     norm: Tensor = torch.linalg.vector_norm(torch.stack([n.float() for n in torch._foreach_norm(local)]))
@@ -234,19 +253,6 @@ def _is_stale(wheel: Wheel) -> bool:
     """Whether the step used the very gradient that the step before had used."""
     grad = None if wheel.sentinel is None else wheel.sentinel.grad
     return grad is not None and grad is wheel.used and grad._version == wheel.version
-
-
-class _Sentinels:
-    """The hooks on followed parameters, as one handle."""
-
-    def __init__(self, optimizers: Optimizers) -> None:
-        self._optimizers = optimizers
-
-    def remove(self) -> None:
-        """Takes the hooks off."""
-        for wheel in self._optimizers.wheels():
-            for handle in wheel.handles:
-                handle.remove()
 
 
 def innermost(optimizer: Optimizer) -> Optimizer:
@@ -266,7 +272,7 @@ def describe(optimizer: Optimizer, index: int) -> dict[str, Any]:
         }
         for group in optimizer.param_groups
     ]  # fmt: skip
-    parameters = [id(p) for group in optimizer.param_groups for p in group["params"]]
+    parameters = [id(parameter) for parameter in parameters_of(optimizer)]
     return {
         "optimizer": index, "kind": type(optimizer).__name__, "groups": groups, "num_parameters": len(parameters),
         "parameters": sorted(parameters),

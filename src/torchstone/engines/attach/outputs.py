@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
-from collections import deque
 from typing import Any
 
 from torch import Tensor
 
-from torchstone.engines.attach.backward import FOLLOWED, Backwards, Token
+from torchstone.engines.attach.backward import Backwards, Graphs
 from torchstone.engines.attach.models import Models, Root
 from torchstone.engines.attach.optimizers import Optimizers, Wheel
 from torchstone.engines.attach.recorder import Recorder, safely
@@ -24,15 +22,12 @@ class Outputs:
 
     def __init__(self, recorder: Recorder, models: Models, backwards: Backwards, optimizers: Optimizers) -> None:
         self.recorder, self._backwards = recorder, backwards
-        self._tokens: deque[tuple[int, weakref.ref[Token]]] = deque(maxlen=FOLLOWED)
+        self._graphs = Graphs()
         self._shape: list[int] | None = None
         self._read = 0
         models.on_forward.append(self._forward)
         backwards.on_backward.append(self._backward)
         optimizers.on_step.append(self._step)
-
-    def attach(self, patches: Any) -> None:
-        """Nothing is replaced: the other wires call."""
 
     def _forward(self, root: Root, inputs: tuple[Any, ...], output: Any) -> None:
         if not self.recorder.is_awake:
@@ -41,17 +36,10 @@ class Outputs:
         if first is None or first.grad_fn is None or not root.has_grad:
             return
         self._shape = list(first.shape)
-        token = Token()
-
-        def hook(gradients: Any, token: Token = token) -> None:
-            return None
-
-        first.grad_fn.register_prehook(hook)
-        self._tokens.append((self._backwards.total, weakref.ref(token)))
+        self._graphs.follow(first.grad_fn, self._backwards.total)
 
     def _step(self, wheel: Wheel, row: dict[str, Any]) -> None:
-        total = self._backwards.total
-        row["outputs_alive"] = sum(made < total - 4 and token() is not None for made, token in self._tokens)
+        row["outputs_alive"] = self._graphs.alive(self._backwards.total)
 
     @safely
     def _backward(self, loss: Tensor) -> None:

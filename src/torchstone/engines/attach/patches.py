@@ -18,7 +18,7 @@ class Patches:
 
     def __init__(self) -> None:
         self._done: list[tuple[Any, str, Any, Any, bool]] = []
-        self._handles: list[Any] = []
+        self._ends: list[Callable[[], object]] = []
 
     def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         """Puts `make(original)` in the place of `owner.name`; it keeps the original's name, docstring and signature."""
@@ -30,19 +30,23 @@ class Patches:
 
     def keep(self, handle: Any) -> None:
         """Takes a handle with a method `remove`, such as a hook's, to be removed by `undo`."""
-        self._handles.append(handle)
+        self.at_end(handle.remove)
+
+    def at_end(self, take_off: Callable[[], object]) -> None:
+        """Takes a function that `undo` calls, the last one first."""
+        self._ends.append(take_off)
 
     def undo(self) -> None:
         """Puts back every original and removes every handle; what others laid over ours in the meantime stays."""
-        for handle in reversed(self._handles):
-            handle.remove()
+        for take_off in reversed(self._ends):
+            take_off()
         for owner, name, original, made, is_own in reversed(self._done):
             if vars(owner).get(name) is not made:
                 _dead.append((owner, name, original, made, is_own))
                 continue
             _put_back(owner, name, original, is_own)
         self._done.clear()
-        self._handles.clear()
+        self._ends.clear()
 
 
 def _put_back(owner: Any, name: str, original: Any, is_own: bool) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, ParamSpec
 
@@ -98,9 +98,7 @@ class Recorder:
         if self.step >= self._wakes_at:
             self._wakes_at = self.step + WINDOW
             if self._share() < BUDGET / 2:
-                self.is_awake, self._sleeps_at = True, self.step + WINDOW
-                for prepare in self.on_wake:
-                    prepare()
+                self.wake()
 
     def add(self, name: str, number: int = 1) -> None:
         """Counts something."""
@@ -187,27 +185,25 @@ def safely(method: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def users_names(thing: Any, limit: int = 60) -> list[str]:
-    """The names that the user's own frames have for an object, from the innermost outwards."""
-    found: dict[str, None] = {}
+def users_frames(limit: int = 64) -> Iterator[FrameType]:
+    """The user's own frames among the first `limit` below the caller, from the innermost outwards."""
     frame: FrameType | None = sys._getframe(1)
     for _ in range(limit):
         if frame is None:
-            break
+            return
         if not any(part in frame.f_code.co_filename for part in FOREIGN):
-            found.update((name, None) for name, value in frame.f_locals.items() if value is thing)
+            yield frame
         frame = frame.f_back
-    return list(found)
 
 
-def users_line(limit: int = 60) -> str | None:
+def users_names(thing: Any) -> list[str]:
+    """The names that the user's own frames have for an object, from the innermost outwards."""
+    return list(dict.fromkeys(
+        name for frame in users_frames() for name, value in frame.f_locals.items() if value is thing
+    ))  # fmt: skip
+
+
+def users_line() -> str | None:
     """`path:line` of the innermost frame outside of installed packages; None where there is none."""
-    frame: FrameType | None = sys._getframe(1)
-    for _ in range(limit):
-        if frame is None:
-            return None
-        path = frame.f_code.co_filename
-        if not path.startswith("<") and not any(part in path for part in FOREIGN):
-            return f"{path}:{frame.f_lineno}"
-        frame = frame.f_back
-    return None
+    frames = ((frame.f_code.co_filename, frame.f_lineno) for frame in users_frames())
+    return next((f"{path}:{line}" for path, line in frames if not path.startswith("<")), None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchstone.engines.attach.fingerprints import prints_of, tensors_of
-from torchstone.engines.attach.loaders import Loaders, Pass
+from torchstone.engines.attach.fingerprints import prints_of
+from torchstone.engines.attach.loaders import Loaders, Pass, tensors_of
 from torchstone.engines.attach.recorder import Recorder
 
 
@@ -16,9 +16,6 @@ class Redealt:
         self.recorder = recorder
         self._first: dict[int, list[int]] = {}
         loaders.on_batch.append(self._batch)
-
-    def attach(self, patches: Any) -> None:
-        """Nothing is replaced: the loaders call."""
 
     def _batch(self, one: Pass, batch: Any) -> None:
         if one.row["batches"] != 1 or one.number > 2 or one.row.get("order") != "sequential":

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer, lr_scheduler
 
-from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.optimizers import Optimizers, Wheel, parameters_of, rates_of
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder, Row, safely
 
@@ -86,7 +86,7 @@ class Resets:
                 self._see_trained(wheel, optimizer, pointer)
 
     def _see_trained(self, wheel: Wheel, optimizer: Optimizer, pointer: int) -> None:
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        parameters = parameters_of(optimizer)
         hit = next((p for p in parameters if p.data_ptr() == pointer), None)
         if hit is None:
             return
@@ -104,7 +104,7 @@ class Resets:
 
     def _optimizer(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def load_state_dict(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            before = [float(group.get("lr", 0.0)) for group in optimizer.param_groups]
+            before = rates_of(optimizer)
             result = original(optimizer, *args, **kwargs)
             self._see_rates(optimizer, before)
             return result
@@ -114,9 +114,8 @@ class Resets:
     @safely
     def _see_rates(self, optimizer: Optimizer, before: list[float]) -> None:
         wheel = self._optimizers.wheel(optimizer)
-        after = [float(group.get("lr", 0.0)) for group in optimizer.param_groups]
-        self.recorder.note("optimizer_loaded", optimizer=wheel.index, own_step=wheel.steps, before=before, after=after,
-                           place=self.recorder.place("load optimizer"))  # fmt: skip
+        self.recorder.note("optimizer_loaded", optimizer=wheel.index, own_step=wheel.steps, before=before,
+                           after=rates_of(optimizer), place=self.recorder.place("load optimizer"))  # fmt: skip
 
     def _schedule(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def load_state_dict(scheduler: Any, *args: Any, **kwargs: Any) -> Any:

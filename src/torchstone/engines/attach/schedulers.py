@@ -12,7 +12,7 @@ from torch.optim import lr_scheduler
 from torch.optim.optimizer import Optimizer
 
 from torchstone.engines.attach.backward import Backwards
-from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.optimizers import Optimizers, Wheel, rates_of
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder, Row, safely, users_names
 
@@ -78,7 +78,7 @@ class Schedulers:
         row["steps"] += 1
         row["optimizer_steps"] = wheel.steps
         row["at_step"] = self.recorder.step
-        rate = float(optimizer.param_groups[0].get("lr", 0.0))
+        rate = rates_of(optimizer)[0]
         row["peak"], row["rate"] = max(rate, row.get("peak", 0.0)), rate
         row["low_steps"] = row.get("low_steps", 0) + (rate < LOW * row["peak"])
         pending = wheel.accumulated > 0 if wheel.sentinel is not None else self._backwards.is_pending

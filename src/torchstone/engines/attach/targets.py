@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor
 
 from torchstone.engines.attach.inputs import Inputs
@@ -21,9 +19,6 @@ class Targets:
         self.recorder, self._inputs = recorder, inputs
         losses.on_row.append(self._see)
         inputs.on_targets.append(self._see_tokens)
-
-    def attach(self, patches: Any) -> None:
-        """Nothing is replaced: the losses call."""
 
     def _see(self, row: Row, input: Tensor, target: Tensor) -> None:
         if target.is_floating_point() and target.shape == input.shape and target.ndim >= 2 and target.numel():

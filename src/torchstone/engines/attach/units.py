@@ -29,9 +29,9 @@ class Units:
 
     def attach(self, patches: Any) -> None:
         """Only takes care that no hook is left."""
-        patches.keep(self)
+        patches.at_end(self._unhook)
 
-    def remove(self) -> None:
+    def _unhook(self) -> None:
         """Takes the hooks off."""
         for handle in self._handles:
             handle.remove()
@@ -76,4 +76,4 @@ class Units:
 
     def _forward(self, root: Root, inputs: tuple[Any, ...], output: Any) -> None:
         if root.has_grad and self._handles:
-            self.remove()
+            self._unhook()

@@ -46,23 +46,29 @@ class Wiring:
         self.scalers = Scalers(recorder, self.models, self.optimizers, self.backwards)
         self.losses = Losses(recorder, self.models)
         self.loaders = Loaders(recorder, self.models, self.backwards, self.losses, self.optimizers)
-        self.inputs = Inputs(recorder, self.models, self.losses)
-        self.fingerprints = Fingerprints(recorder, self.loaders)
-        self.asking = Asking(recorder, self.models)
-        self.scores = Scores(recorder, self.loaders, self.losses)
         self._wires: list[Any] = [
             self.models, self.optimizers, self.backwards, self.scalers, self.losses, self.loaders,
             Clipping(recorder, self.optimizers, self.backwards, self.scalers),
             Schedulers(recorder, self.optimizers, self.backwards), Saving(recorder), Seeds(recorder),
             Units(recorder, self.models, self.optimizers), Resets(recorder, self.optimizers),
-            Bystanders(recorder, self.models, self.optimizers),
-            Outputs(recorder, self.models, self.backwards, self.optimizers),
             Ranks(recorder, self.models, self.optimizers),
-            Causality(recorder, self.models, self.inputs),
-            Targets(recorder, self.losses, self.inputs), Redealt(recorder, self.loaders),
             Stretches(recorder, self.models, self.optimizers, self.backwards, self.losses),
         ]  # fmt: skip
+        self._listen()
         self._patches = Patches()
+
+    def _listen(self) -> None:
+        """Those that replace nothing: the wires call them."""
+        recorder = self.recorder
+        inputs = Inputs(recorder, self.models, self.losses)
+        Fingerprints(recorder, self.loaders)
+        Redealt(recorder, self.loaders)
+        Asking(recorder, self.models)
+        Causality(recorder, self.models, inputs)
+        Scores(recorder, self.loaders, self.losses)
+        Targets(recorder, self.losses, inputs)
+        Outputs(recorder, self.models, self.backwards, self.optimizers)
+        Bystanders(recorder, self.models, self.optimizers)
 
     def attach(self) -> None:
         """Replaces and hooks what is to be seen."""

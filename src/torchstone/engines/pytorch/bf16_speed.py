@@ -20,7 +20,6 @@ def bf16_speed(kind: str) -> float:
     kind: `convolution` ([8, 64, 28, 28] by 3 x 3, a middle layer of a ResNet-18) or `product` ([512, 768] by
     [768, 768], a layer of a small transformer). The best of some passes each, the casts included. Once per process.
     """
-    torch_state = torch.random.get_rng_state()
     generator = torch.Generator().manual_seed(0)
     if kind == "convolution":
         inputs = torch.randn(8, 64, 28, 28, generator=generator)
@@ -29,9 +28,7 @@ def bf16_speed(kind: str) -> float:
     else:
         inputs, weight = torch.randn(512, 768, generator=generator), torch.randn(768, 768, generator=generator)
         work = lambda: functional.linear(inputs, weight)  # noqa: E731
-    ratio = _best_s(work, is_half=False) / _best_s(work, is_half=True)
-    torch.random.set_rng_state(torch_state)
-    return ratio
+    return _best_s(work, is_half=False) / _best_s(work, is_half=True)
 
 
 def _best_s(work: Callable[[], torch.Tensor], *, is_half: bool) -> float:

@@ -1,9 +1,10 @@
-"""Parts of a model that keep their weights."""
+"""Parts of a model that keep their weights, and the modes that its modules are in."""
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from torch import nn
 
@@ -41,6 +42,17 @@ def frozen_modules(model: nn.Module) -> list[nn.Module]:
         module for module in model.modules()
         if (held := list(module.parameters())) and not any(parameter.requires_grad for parameter in held)
     ]  # fmt: skip
+
+
+@contextlib.contextmanager
+def modes_kept(model: nn.Module) -> Iterator[None]:
+    """After the block every module has the mode again that it had before."""
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
 
 
 def to_train_mode(model: nn.Module, frozen: Sequence[nn.Module]) -> None:

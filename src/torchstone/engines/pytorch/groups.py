@@ -151,6 +151,13 @@ def _check_rule(rule: Mapping[str, Any], where: str) -> None:
                          where=where, fix="to keep parameters as they are, freeze them")
 
 
+def layer_of(name: str) -> str:
+    """The path of a parameter's layer: up to its first number (`blocks.3`), else its module; empty for a bare one."""
+    parts = name.split(".")[:-1]
+    end = next((index + 1 for index, part in enumerate(parts) if part.isdigit()), len(parts))
+    return ".".join(parts[:end])
+
+
 def layers(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
     """Parameter names, given with their shapes in the order in which the model holds them, cut into layers.
 
@@ -159,9 +166,7 @@ def layers(shapes: Mapping[str, Sequence[int]]) -> list[list[str]]:
     """
     cut: dict[str, list[str]] = {}
     for name in shapes:
-        parts = name.split(".")[:-1]
-        end = next((index + 1 for index, part in enumerate(parts) if part.isdigit()), len(parts))
-        cut.setdefault(".".join(parts[:end]), []).append(name)
+        cut.setdefault(layer_of(name), []).append(name)
     found: list[list[str]] = []
     for members in cut.values():
         if found and all(len(shapes[name]) < 2 for name in members):

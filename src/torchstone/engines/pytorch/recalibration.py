@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from torchstone.engines.pytorch.feed import EACH_ONCE
+from torchstone.engines.pytorch.freezing import modes_kept
 
 if TYPE_CHECKING:
     from torchstone.engines.pytorch.job import Job
@@ -103,22 +104,20 @@ class _Seen:
 @contextlib.contextmanager
 def measuring(model: nn.Module, layers: Sequence[Any]) -> Iterator[_Seen]:
     """Inside the block these layers alone are in train mode, and their statistics are means over all that passes."""
-    modes = [(module, module.training) for module in model.modules()]
     momenta = [layer.momentum for layer in layers]
     seen = _Seen()
     hooks = [layer.register_forward_pre_hook(seen.weigh) for layer in layers]
-    model.eval()
-    for layer in layers:
-        layer.train()
     try:
-        yield seen
+        with modes_kept(model):
+            model.eval()
+            for layer in layers:
+                layer.train()
+            yield seen
     finally:
         for hook in hooks:
             hook.remove()
         for layer, momentum in zip(layers, momenta, strict=True):
             layer.momentum = momentum
-        for module, mode in modes:
-            module.training = mode
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from torchstone.engines.pytorch.feed import cut
+from torchstone.engines.pytorch.freezing import modes_kept
 from torchstone.engines.pytorch.job import Job, Validation
 from torchstone.engines.pytorch.recalibration import holding
 
@@ -29,13 +30,9 @@ class Scores:
 @contextlib.contextmanager
 def in_eval_mode(model: nn.Module) -> Iterator[None]:
     """Eval mode inside the block; afterwards every module has the mode that it had, also frozen ones."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
+    with modes_kept(model):
+        model.eval()
         yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 def score(job: Job, validation: Validation) -> Scores:

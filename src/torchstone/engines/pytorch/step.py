@@ -171,7 +171,7 @@ def update(job: Job, progress: Progress) -> float | None:
     """The optimizer's step; on sampled steps the ratio of the update's norm to the weights' norm."""
     is_sampled = progress.step % job.sample_every == 0
     parameters = [p for p in job.parameters if p.requires_grad] if is_sampled else []
-    before = [thinned(p).clone() for p in parameters] if is_sampled else []
+    before = [thinned(p).clone() for p in parameters]
     scaler = job.precision.scaler
     if isinstance(job.optimizer, Sam):
         job.optimizer.second_step()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torch import nn
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.groups import layers
+from torchstone.engines.pytorch.groups import layer_of, layers
 
 if TYPE_CHECKING:
     from torchstone.engines.pytorch.job import Job
@@ -82,7 +82,8 @@ def unfreezing(model: nn.Module, when: int | Sequence[int] | None, epochs: int) 
     for epoch, names in zip(moments, frozen, strict=False):
         for name in names:
             named[name].requires_grad_(True)
-        releases.append(Release(epoch, _path(names), tuple(names), sum(named[name].numel() for name in names)))
+        num = sum(named[name].numel() for name in names)
+        releases.append(Release(epoch, layer_of(names[0]) or names[0], tuple(names), num))
     return Unfreezing(tuple(releases))
 
 
@@ -119,10 +120,3 @@ def _moments(when: int | Sequence[int], num: int, epochs: int) -> list[int]:
 def _end(names: Iterable[str]) -> str:
     """A regular expression for the model's last layer."""
     return re.escape(list(names)[-1].rpartition(".")[0])
-
-
-def _path(names: Sequence[str]) -> str:
-    """What the names of a layer have in common: the first one's module, up to its number."""
-    parts = names[0].split(".")[:-1]
-    end = next((index + 1 for index, part in enumerate(parts) if part.isdigit()), len(parts))
-    return ".".join(parts[:end]) or names[0]

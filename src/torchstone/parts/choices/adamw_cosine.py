@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from torchstone.core.plan import START, Choice
 
+COSINE = Choice("schedule.name", "cosine", "default", "falls to zero, so that the last steps settle",
+                "Loshchilov & Hutter 2017")  # fmt: skip
 ADAMW_COSINE = (
     Choice("optimizer.options.weight_decay", 0.01, "default", "AdamW's usual decay", "torch.optim.AdamW, its default"),
-    Choice("schedule.name", "cosine", "default", "falls to zero, so that the last steps settle",
-           "Loshchilov & Hutter 2017"),
+    COSINE,
     Choice("schedule.options.warmup", 0.05, "default",
            "the first steps of AdamW have poor estimates of the gradient's size", START),
 )  # fmt: skip

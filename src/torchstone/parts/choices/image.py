@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchstone.core.plan import START, Choice
+from torchstone.parts.choices.adamw_cosine import COSINE
 from torchstone.parts.choices.which_model import SMALL_SIDE as SMALL
 from torchstone.parts.choices.which_model import which_model
 
@@ -114,8 +115,7 @@ def _optimizer(model: str, size: int) -> list[Choice]:
                else "the usual start for adamw", f"{_measured(size)}; {START}" if small else START),
         Choice("optimizer.options.weight_decay", 0.05, "default", "decays weight matrices and filters only",
                f"{_measured(size)}; {START}" if small else START),
-        Choice("schedule.name", "cosine", "default", "falls to zero, so that the last steps settle",
-               "Loshchilov & Hutter 2017"),
+        COSINE,
         Choice("schedule.options.warmup", 0.1, "default", "the first steps of Adam are noisy: rise over 10 %", START),
     ]
 

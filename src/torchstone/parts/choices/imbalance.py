@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from torchstone.core.plan import Choice
+from torchstone.parts.samplers import BY_CLASS
 
 # From here on something is done: the default threshold of Amazon SageMaker Debugger's rule ClassImbalance.
 RATIO = 10.0
@@ -20,8 +21,7 @@ BUDA = "Buda et al. 2018, A systematic study of the class imbalance problem in c
 MENON = "Menon et al. 2021, Long-tail learning via logit adjustment"
 CUI = "Cui et al. 2019, Class-Balanced Loss Based on Effective Number of Samples"
 BRODERSEN = "Brodersen et al. 2010, The balanced accuracy and its posterior distribution"
-# Samplers that make classes alike by themselves, and what logit_adjusted takes of cross_entropy's options.
-BALANCING = ("class_balanced", "oversampled", "undersampled")
+# What logit_adjusted takes of cross_entropy's options.
 SHARED_OPTIONS = ("label_smoothing", "tau", "class_counts")
 
 
@@ -103,7 +103,7 @@ def dealt_counts(facts: Mapping[str, Any]) -> list[float]:
     facts: class_counts, and where the user chose them: resample, resample_options, sampler, sampler_options.
     """
     counts = _grown(facts)
-    if facts.get("sampler") not in BALANCING:
+    if facts.get("sampler") not in BY_CLASS:
         return [float(count) for count in counts]
     power = (facts.get("sampler_options") or {}).get("power", 0.0) if facts["sampler"] == "class_balanced" else 0.0
     return [float(count) ** power if count else 0.0 for count in counts]

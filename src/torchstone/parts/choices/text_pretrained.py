@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchstone.core.plan import START, Choice
+from torchstone.parts.choices.adamw_cosine import COSINE
 
 DEVLIN = "Devlin et al. 2019, BERT, appendix A.3"
 MOSBACH = "Mosbach et al. 2021, On the Stability of Fine-tuning BERT"
@@ -46,8 +47,7 @@ def choose_text_pretrained(facts: Mapping[str, Any]) -> list[Choice]:
         Choice("optimizer.options.lr", rate, "derived", why, f"{source}; {START}",
                "a small encoder and few texts: up to four times as much"),
         Choice("optimizer.options.weight_decay", 0.01, "default", "as it was trained", DEVLIN),
-        Choice("schedule.name", "cosine", "default", "falls to zero, so that the last steps settle",
-               "Loshchilov & Hutter 2017"),
+        COSINE,
         Choice("schedule.options.warmup", 0.1, "default", "large first steps spoil what the encoder knows", MOSBACH),
         Choice("train.batch_size", min(batch, texts), "derived", f"{texts:,} training texts", DEVLIN),
         Choice("train.epochs", epochs, "derived",

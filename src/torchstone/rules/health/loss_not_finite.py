@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
+from torchstone.rules._numbers import is_number
 from torchstone.rules._watched import Row, Rows, at, of, place_of, toy_input, toy_loop
 
 STREAK, GROWN, LARGE_UPDATE = 2, 10.0, 0.5
@@ -30,7 +31,7 @@ def _cause(rows: Rows, before: list[Row]) -> tuple[str, str]:
     if any(row.get("num_bad") for row in of(rows, "input")):
         return "an input held NaN or infinity", "Find the examples with torch.isfinite, and mend or drop them."
     losses = [row["loss"] for row in before if math.isfinite(row["loss"])]
-    ratios = [row["update_ratio"] for row in before if _is_number(row.get("update_ratio"))]
+    ratios = [row["update_ratio"] for row in before if is_number(row.get("update_ratio"))]
     if (losses and losses[-1] > GROWN * abs(losses[0])) or any(ratio > LARGE_UPDATE for ratio in ratios):
         worst = f"; an update was {max(ratios):.2g} times the weights" if ratios and max(ratios) > LARGE_UPDATE else ""
         return f"it blew up{worst}", "Lower the learning rate, tenfold for a start; warm up, or clip gradients."
@@ -39,10 +40,6 @@ def _cause(rows: Rows, before: list[Row]) -> tuple[str, str]:
     return "nothing that was seen explains it", (
         "Look for a logarithm, a root or a division of zero in the loss (add an epsilon), and for broken inputs."
     )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, float) and math.isfinite(value)
 
 
 RULE = Rule(

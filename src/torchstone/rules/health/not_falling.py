@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
+from torchstone.rules._numbers import is_number, mean_and_error
 from torchstone.rules._watched import Row, Rows, at, of, place_of, steps_by_optimizer, toy_loop, toy_loss
 
 NUM, SHARE, NUM_ERRORS, NEAR_GUESS = 60, 0.02, 2.0, 0.9
@@ -18,12 +19,12 @@ def check(rows: Rows) -> Iterator[Finding]:
     loops = list(steps_by_optimizer(rows))
     if len(loops) != 1:
         return
-    own = [row for row in loops[0][1] if isinstance(row.get("loss"), float) and math.isfinite(row["loss"])]
+    own = [row for row in loops[0][1] if is_number(row.get("loss"))]
     if len(own) < NUM or any(row.get("has_closure") or not is_plain(row) for row in own):
         return
     losses = [row["loss"] for row in own]
     fifth = len(losses) // 5
-    (first, first_error), (last, last_error) = _mean(losses[:fifth]), _mean(losses[-fifth:])
+    (first, first_error), (last, last_error) = mean_and_error(losses[:fifth]), mean_and_error(losses[-fifth:])
     if first - last > max(SHARE * abs(first), NUM_ERRORS * math.hypot(first_error, last_error)):
         return
     entropy = _entropy(rows)
@@ -45,12 +46,6 @@ def _entropy(rows: Rows) -> float | None:
     """The cost of guessing classes by their frequency, from the first training batches; None for other targets."""
     seen = [row["entropy"] for row in of(rows, "loss") if row["has_grad"] and row.get("entropy") is not None]
     return sum(seen) / len(seen) if seen else None
-
-
-def _mean(values: Sequence[float]) -> tuple[float, float]:
-    mean = sum(values) / len(values)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1))
-    return mean, spread / math.sqrt(len(values))
 
 
 RULE = Rule(

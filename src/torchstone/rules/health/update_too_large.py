@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
+from torchstone.rules._numbers import is_number
 from torchstone.rules._watched import Rows, at, place_of, steps_by_optimizer, toy_loop
 
 LARGE, SAMPLES = 0.5, 3
@@ -15,7 +15,7 @@ LARGE, SAMPLES = 0.5, 3
 def check(rows: Rows) -> Iterator[Finding]:
     """One finding per optimizer whose updates were above half of the weights at three samples in a row."""
     for index, own in steps_by_optimizer(rows):
-        seen = [row for row in own if isinstance(row.get("update_ratio"), float) and math.isfinite(row["update_ratio"])]
+        seen = [row for row in own if is_number(row.get("update_ratio"))]
         for end in range(SAMPLES, len(seen) + 1):
             ratios = [row["update_ratio"] for row in seen[end - SAMPLES : end]]
             if min(ratios) > LARGE:

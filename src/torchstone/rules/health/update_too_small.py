@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
+from torchstone.rules._numbers import is_number
 from torchstone.rules._watched import Rows, at, place_of, steps_by_optimizer, toy_loop
 
 SMALL, SAMPLES = 1e-6, 4
@@ -15,7 +15,7 @@ SMALL, SAMPLES = 1e-6, 4
 def check(rows: Rows) -> Iterator[Finding]:
     """One finding per optimizer with four tiny updates in a row at half of its highest rate or more."""
     for index, own in steps_by_optimizer(rows):
-        seen = [row for row in own if isinstance(row.get("update_ratio"), float) and math.isfinite(row["update_ratio"])]
+        seen = [row for row in own if is_number(row.get("update_ratio"))]
         highest = max((row["lr"] for row in own), default=0.0)
         for end in range(SAMPLES, len(seen) + 1):
             part = seen[end - SAMPLES : end]

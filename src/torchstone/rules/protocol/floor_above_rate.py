@@ -15,7 +15,7 @@ def check(rows: Rows) -> Iterator[Finding]:
         floors, rates = row.get("floors") or [], row.get("rates") or []
         if floors and rates and min(floors) > max(rates) > 0:
             what = f"{row['kind']} goes down to {min(floors):g}, and the rate it starts from is {max(rates):g}"
-            yield found(RULE, what, where=at({**row, "step": row["at_step"]}),
+            yield found(RULE, what, where=at(row),
                         evidence={"floor": min(floors), "rate": max(rates)})
 
 

@@ -24,7 +24,7 @@ def check(rows: Rows) -> Iterator[Finding]:
             continue
         name, wish = (high or low)[0], "fall" if mode == "min" else "rise"
         what = f"{row['kind']} with mode='{mode}' is given '{name}', and lowers the rate unless that {wish}s"
-        yield found(RULE, what, where=at({**row, "step": row["at_step"]}),
+        yield found(RULE, what, where=at(row),
                     evidence={"mode": mode, "name": name, "values": list(row["metrics"])[:8]})
 
 

@@ -18,7 +18,7 @@ def check(rows: Rows) -> Iterator[Finding]:
         if low >= max(STEPS, SHARE * row["steps"]) and row["rate"] < PART * row["peak"]:
             what = (f"{row['kind']} has brought the rate from {row['peak']:g} to {row['rate']:.2g}; {low} of "
                     f"{row['steps']} of its steps moved nothing")
-            yield found(RULE, what, where=at({**row, "step": row["at_step"]}),
+            yield found(RULE, what, where=at(row),
                         evidence={"peak": row["peak"], "now": row["rate"], "steps": low})
 
 

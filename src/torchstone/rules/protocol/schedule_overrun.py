@@ -15,7 +15,7 @@ def check(rows: Rows) -> Iterator[Finding]:
         end, now = row.get("t_max"), row.get("last_epoch")
         if row["kind"] == "CosineAnnealingLR" and end and now is not None and now > end + 1:
             what = f"CosineAnnealingLR was made for T_max={end} steps and has taken {now}: the rate climbs again"
-            yield found(RULE, what, where=at({**row, "step": row["at_step"]}), evidence={"t_max": end, "steps": now})
+            yield found(RULE, what, where=at(row), evidence={"t_max": end, "steps": now})
 
 
 RULE = Rule(

@@ -20,7 +20,7 @@ def check(rows: Rows) -> Iterator[Finding]:
         if not total or steps >= HALF * total or optimizer_steps < MEANT * total or optimizer_steps < APART * steps:
             continue
         what = f"{row['kind']} was made for {total} steps and took {steps} in {optimizer_steps} steps of its optimizer"
-        yield found(RULE, what, where=at({**row, "step": row["at_step"]}),
+        yield found(RULE, what, where=at(row),
                     evidence={"total_steps": total, "steps": steps, "optimizer_steps": optimizer_steps})
 
 

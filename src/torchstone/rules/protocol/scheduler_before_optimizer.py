@@ -17,7 +17,7 @@ def check(rows: Rows) -> Iterator[Finding]:
         if is_sick(row):
             what = (f"{row['kind']} stepped between loss.backward() and optimizer.step(), {row['pending']} of "
                     f"{row['steps']} times")
-            yield found(RULE, what, where=at({**row, "step": row["at_step"]}),
+            yield found(RULE, what, where=at(row),
                         evidence={"pending": row["pending"], "steps": row["steps"]})
 
 

@@ -16,7 +16,7 @@ def check(rows: Rows) -> Iterator[Finding]:
     for row in of(rows, "schedule"):
         if is_sick(row):
             what = f"{row['kind']} stepped {row['steps']} times for {row['optimizer_steps']} steps of its optimizer"
-            yield found(RULE, what, where=at({**row, "step": row["at_step"]}),
+            yield found(RULE, what, where=at(row),
                         evidence={"steps": row["steps"], "optimizer_steps": row["optimizer_steps"]})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding, Where
 from torchstone.core.plan import Planning
 from torchstone.core.rule import Rule, found
-from torchstone.parts.choices.imbalance import BALANCING
+from torchstone.parts.samplers import BY_CLASS
 from torchstone.rules.recipe._toy import planning
 
 LEAST = 2.0
@@ -18,7 +18,7 @@ def check(planning: Planning) -> Iterator[Finding]:
     plan = planning.plan
     weights = plan.get("loss.options.class_weights")
     sampler = plan.get("sampler.name")
-    if sampler not in BALANCING or plan.get("sampler.options.power", 0.0) or not isinstance(weights, list):
+    if sampler not in BY_CLASS or plan.get("sampler.options.power", 0.0) or not isinstance(weights, list):
         return
     present = [weight for weight in weights if weight > 0]
     ratio = max(present) / min(present) if present else 1.0

@@ -17,11 +17,6 @@ def steps(trace: Trace) -> list[dict[str, Any]]:
     return [row for row in trace if row.get("event") == "step"]
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value of a row is a finite number; a trace writes NaN and infinity as null."""
-    return isinstance(value, (int, float)) and math.isfinite(value)
-
-
 def is_skipped(row: dict[str, Any]) -> bool:
     """Whether the weights did not move at this step."""
     return bool(row.get("skipped"))

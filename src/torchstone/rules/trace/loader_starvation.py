@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding, Where
 from torchstone.core.rule import Rule, found
-from torchstone.rules.trace._steps import Trace, is_number, steps, toy_run
+from torchstone.rules._numbers import is_number
+from torchstone.rules.trace._steps import Trace, steps, toy_run
 
 SHARE, WINDOW, SECONDS = 0.3, 100, 10.0
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from torchstone.core.finding import Finding, Where
 from torchstone.core.rule import Rule, found
-from torchstone.rules.trace._steps import Trace, is_number, steps, toy_run
+from torchstone.rules._numbers import is_number
+from torchstone.rules.trace._steps import Trace, steps, toy_run
 
 # How many times the first loss the last one must be for the run, not an example, to be at fault.
 GROWN = 10.0

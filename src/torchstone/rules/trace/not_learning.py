@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding, Where
 from torchstone.core.rule import Rule, found
-from torchstone.rules.trace._steps import Trace, is_number, is_skipped, steps, toy_run
+from torchstone.rules._numbers import is_number, mean_and_error
+from torchstone.rules.trace._steps import Trace, is_skipped, steps, toy_run
 
 SHARE, NUM_STEPS, NUM_ERRORS = 0.02, 200, 2.0
 
@@ -19,11 +20,11 @@ def check(trace: Trace) -> Iterator[Finding]:
         return
     losses = [float(row["loss"]) for row in rows]
     tenth = len(losses) // 10
-    (first, first_error), (last, last_error) = _mean(losses[:tenth]), _mean(losses[-tenth:])
+    (first, first_error), (last, last_error) = mean_and_error(losses[:tenth]), mean_and_error(losses[-tenth:])
     fell = first - last
     if fell > max(SHARE * abs(first), NUM_ERRORS * math.hypot(first_error, last_error)):
         return
-    if _mean(losses[tenth:-tenth])[0] < first - max(SHARE * abs(first), NUM_ERRORS * first_error):
+    if mean_and_error(losses[tenth:-tenth])[0] < first - max(SHARE * abs(first), NUM_ERRORS * first_error):
         return  # it fell and rose again: another fault than not learning
     yield found(
         RULE,
@@ -31,13 +32,6 @@ def check(trace: Trace) -> Iterator[Finding]:
         where=Where(step=rows[-1]["step"]),
         evidence={"first": first, "last": last, "fell": fell, "needed": SHARE * abs(first), "steps": len(rows)},
     )
-
-
-def _mean(values: list[float]) -> tuple[float, float]:
-    """Mean and its standard error."""
-    mean = sum(values) / len(values)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1))
-    return mean, spread / math.sqrt(len(values))
 
 
 RULE = Rule(

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from torchstone.core.finding import Finding, Where
 from torchstone.core.rule import Rule, found
-from torchstone.rules.trace._steps import Trace, is_number, steps, toy_run
+from torchstone.rules._numbers import is_number
+from torchstone.rules.trace._steps import Trace, steps, toy_run
 
 FALLEN, RISEN, NUM = 0.5, 0.1, 10
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding, Where
 from torchstone.core.rule import Rule, found
-from torchstone.rules.trace._steps import Trace, is_number, is_skipped, steps, toy_run
+from torchstone.rules._numbers import is_number
+from torchstone.rules.trace._steps import Trace, is_skipped, steps, toy_run
 
 LARGE, SMALL, NUM = 0.5, 1e-6, 4
 

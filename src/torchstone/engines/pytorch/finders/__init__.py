@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from torchstone.engines.pytorch import snapshot
+from torchstone.engines.pytorch.freezing import modes_kept
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
 
@@ -17,11 +18,9 @@ def undone(job: Job) -> Iterator[None]:
     The feed needs no undoing: its batches depend on seed, epoch and row alone.
     """
     before = snapshot.take(job, Progress())
-    modes = [(module, module.training) for module in job.model.modules()]
     try:
-        yield
+        with modes_kept(job.model):
+            yield
     finally:
         snapshot.restore(job, before)
         job.optimizer.zero_grad(set_to_none=True)
-        for module, mode in modes:
-            module.training = mode

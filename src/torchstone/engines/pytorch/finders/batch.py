@@ -15,9 +15,7 @@ from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.step import take_step
 from torchstone.engines.pytorch.unfreezing import everything_released
-
-# Share of the available memory that a training may plan with: the rest is for validation, workers and others.
-BUDGET_SHARE = 0.7
+from torchstone.parts.choices.memory import SHARE
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ def find_batch(job: Job, *, wanted: int, smallest: int = 8, budget: int | None =
 
     wanted: the batch of one optimizer step that the user wants. budget: bytes; by default 70 % of what is available.
     """
-    limit = budget if budget is not None else int(available(job.strategy.device) * BUDGET_SHARE)
+    limit = budget if budget is not None else int(available(job.strategy.device) * SHARE)
     trials: list[Trial] = []
     size = min(smallest, job.feed.num_per_epoch)
     while not trials or trials[-1].fits:

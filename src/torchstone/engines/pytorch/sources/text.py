@@ -6,7 +6,7 @@ Legend of axes: N examples, B examples of a batch, T tokens.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,13 @@ def fit(dataset: Dataset, plan: Plan, tokenizer: str | None = None) -> dict[str,
     at most 512; longer texts lose their end. The encoding says how many training texts do.
     Raises StoneError where there is no text column or the package tokenizers is missing.
     """
-    texts = _texts(dataset.take(dataset.rows("train")))
+    texts = texts_of(dataset.take(dataset.rows("train")))
     if tokenizer is not None:
         learnt = _library().Tokenizer.from_str(tokenizer)
     else:
         learnt = _train(texts, plan.get("text.vocabulary") or VOCABULARY, plan.get("text.lowercase") is not False)
     _, lengths = _tokenize(learnt, texts, None)
-    max_length = plan.get("text.max_length") or _enough(lengths)
+    max_length = plan.get("text.max_length") or enough(lengths)
     return {
         "tokenizer": learnt.to_str(),
         "vocabulary": learnt.get_vocab_size(),
@@ -60,11 +60,8 @@ def open_source(dataset: Dataset, encoding: dict[str, Any], plan: Plan) -> TextS
     Plan: text.augment (.name, .options.*) edits the words of training texts, after a long text was cut; train.seed.
     """
     tokenizer = _library().Tokenizer.from_str(encoding["tokenizer"])
-    tokens, lengths = _tokenize(tokenizer, _texts(dataset), encoding["max_length"])
-    notes = []
-    if num := encoding["train_texts_cut"]:
-        notes.append(f"{num:,} training texts are longer than {encoding['max_length']} tokens and lose their end")
-    source = TextSource(tokens, lengths, target_tensor(dataset, encoding), notes)
+    tokens, lengths = _tokenize(tokenizer, texts_of(dataset), encoding["max_length"])
+    source = TextSource(tokens, lengths, target_tensor(dataset, encoding), notes_on(encoding))
     if name := plan.get("text.augment.name"):
         edit = catalog.find("torchstone.engines.pytorch.edits", name)(**plan.section("text.augment.options"))
         source.edit_with(edit, _word_starts(tokenizer), int(plan.get("train.seed", 0)))
@@ -151,7 +148,15 @@ def _library() -> Any:
     return tokenizers
 
 
-def _texts(dataset: Dataset) -> list[str]:
+def notes_on(encoding: Mapping[str, Any]) -> list[str]:
+    """What a person should know of an encoding: how many training texts lose their end."""
+    num = encoding["train_texts_cut"]
+    told = f"{num:,} training texts are longer than {encoding['max_length']} tokens and lose their end"
+    return [told] if num else []
+
+
+def texts_of(dataset: Dataset) -> list[str]:
+    """All texts, in order; raises StoneError where there is no text column."""
     if not dataset.columns("text"):
         found = ", ".join(f"{name} ({kind})" for name, kind in dataset.kinds.items()) or "none"
         raise StoneError(
@@ -194,6 +199,7 @@ def _tokenize(tokenizer: Any, texts: Sequence[str], max_length: int | None) -> t
     return joined, np.array(lengths, dtype=np.int64)
 
 
-def _enough(lengths: np.ndarray) -> int:
+def enough(lengths: np.ndarray) -> int:
+    """Tokens that keep 99 % of texts of these lengths whole, int64 [N]: at least 4, at most 512."""
     quantile = int(np.ceil(np.quantile(lengths, LENGTH_QUANTILE))) if len(lengths) else 1
     return min(max(quantile, 4), LONGEST)

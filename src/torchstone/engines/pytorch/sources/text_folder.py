@@ -18,11 +18,8 @@ from torchstone.core.dataset import Dataset
 from torchstone.core.errors import StoneError, missing_extra
 from torchstone.core.plan import Plan
 from torchstone.engines.pytorch.batch import Batch, Shape
+from torchstone.engines.pytorch.sources.text import LONGEST, ROUND, enough, notes_on, texts_of
 from torchstone.engines.pytorch.targets import fit_target, target_tensor
-
-# Where the plan names no length: this share of the training texts stays whole, at most so many tokens.
-LENGTH_QUANTILE, LONGEST = 0.99, 512
-ROUND = 4  # batches are padded to a multiple of this, as those of our own tokenizer
 
 
 def fit(dataset: Dataset, plan: Plan) -> dict[str, Any]:
@@ -41,13 +38,13 @@ def fit(dataset: Dataset, plan: Plan) -> dict[str, Any]:
     tokenizer = _tokenizer(tokenizer_text, folder)
     padding = config.get("pad_token_id")
     padding = padding if isinstance(padding, int) else 0
-    lengths = np.array([len(tokens) for tokens in _tokens(tokenizer, _texts(dataset.take(dataset.rows("train"))))])
+    lengths = np.array([len(tokens) for tokens in _tokens(tokenizer, texts_of(dataset.take(dataset.rows("train"))))])
     most = _positions(config, folder, padding) // ROUND * ROUND
     wanted = plan.get("text.max_length")
     if wanted is not None and wanted > most and plan.choices["text.max_length"].origin == "user":
         raise StoneError(f"text.max_length is {wanted}; this network reads at most {most} tokens",
                          where="text.max_length", fix=f"give {most} or less")
-    max_length = min(wanted or _enough(lengths), most)
+    max_length = min(wanted or enough(lengths), most)
     return {
         "folder": str(folder), "tokenizer": tokenizer.to_str(), "tokenizer_sha256": _digest(tokenizer_text),
         "config": config, "config_sha256": _digest(config_text), "vocabulary": tokenizer.get_vocab_size(),
@@ -66,11 +63,8 @@ def open_source(dataset: Dataset, encoding: dict[str, Any], plan: Plan) -> Folde
     """All texts of `dataset`, tokenised once with the encoding's tokenizer; the folder is not read."""
     tokenizer = _tokenizer(encoding["tokenizer"], Path(encoding["folder"]))
     tokenizer.enable_truncation(encoding["max_length"])
-    notes = []
-    if num := encoding["train_texts_cut"]:
-        notes.append(f"{num:,} training texts are longer than {encoding['max_length']} tokens and lose their end")
-    texts = _tokens(tokenizer, _texts(dataset))
-    return FolderTextSource(texts, int(encoding["padding"]), target_tensor(dataset, encoding), notes)
+    texts = _tokens(tokenizer, texts_of(dataset))
+    return FolderTextSource(texts, int(encoding["padding"]), target_tensor(dataset, encoding), notes_on(encoding))
 
 
 def shape(encoding: dict[str, Any], num_outputs: int) -> Shape:
@@ -169,19 +163,8 @@ def _positions(config: Mapping[str, Any], folder: Path, padding: int) -> int:
     return min(most, length) if isinstance(length, int) and length >= ROUND else most
 
 
-def _texts(dataset: Dataset) -> list[str]:
-    if not dataset.columns("text"):
-        raise StoneError("there is no text column", where=dataset.source, fix="name it with data.text: COLUMN")
-    return dataset.texts()
-
-
 def _tokens(tokenizer: Any, texts: Sequence[str]) -> list[np.ndarray]:
     return [np.array(encoded.ids, dtype=np.int32) for encoded in tokenizer.encode_batch_fast(list(texts))]
-
-
-def _enough(lengths: np.ndarray) -> int:
-    quantile = int(np.ceil(np.quantile(lengths, LENGTH_QUANTILE))) if len(lengths) else 1
-    return min(max(quantile, 4), LONGEST)
 
 
 def _digest(text: str) -> str:
