@@ -3,6 +3,8 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
 READY = $(VENV)/ready
+# One process per core, a file's tests together; PARALLEL= runs them one after the other.
+PARALLEL ?= -n auto --maxprocesses 8 --dist loadfile
 
 .PHONY: demo test check all
 
@@ -12,7 +14,7 @@ demo: $(READY)
 
 # The fast suite. `make all` adds the slow ones and those that start several processes.
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -20,7 +22,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 all: test check
-	$(BIN)/python -m pytest -m "slow and not integration"
+	$(BIN)/python -m pytest $(PARALLEL) -m "slow and not integration"
 	$(BIN)/python -m pytest -m integration
 
 $(READY): pyproject.toml constraints.txt

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,24 +56,46 @@ def twin(script: Path) -> Path:
 
 def watched(script: Path, folder: Path) -> Verdict:
     """The verdict on a script, run in `folder`."""
-    done = _run([sys.executable, "-m", "torchstone", "watch", "--json", str(script)], folder)
+    done = _run("watch", script, folder)
     *output, answer = done.stdout.rstrip("\n").split("\n")
     try:
         answer = json.loads(answer)
     except json.JSONDecodeError as error:
         raise AssertionError(f"{script.name} gave no answer: {done.stderr[-2000:]}") from error
-    return Verdict(tuple(answer["findings"]), "\n".join(output), done.returncode, answer["exit_code"],
+    return Verdict(tuple(answer["findings"]), "\n".join(output), done.code, answer["exit_code"],
                    tuple(answer["not_judged"]))
 
 
 def plain(script: Path, folder: Path) -> str:
     """What the script prints by itself, run in `folder`."""
-    done = _run([sys.executable, str(script)], folder)
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = _run("plain", script, folder)
+    assert done.code == 0, done.stderr[-2000:]
     return done.stdout.rstrip("\n")
 
 
-def _run(call: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class _Done:
+    """How a run ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+# One server per thread that asks; it ends with its input, that is, with this process.
+_servers = threading.local()
+
+
+def _run(how: str, script: Path, folder: Path) -> _Done:
     folder.mkdir(parents=True, exist_ok=True)
-    quiet = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    return subprocess.run(call, cwd=folder, env={**os.environ, **quiet}, capture_output=True, text=True, timeout=240)
+    server = getattr(_servers, "one", None)
+    if server is None or server.poll() is not None:
+        quiet = {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+        server = _servers.one = subprocess.Popen(
+            [sys.executable, str(CORPUS / "forked.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **quiet},
+        )  # fmt: skip
+    print(json.dumps({"call": [how, str(script)], "folder": str(folder)}), file=server.stdin, flush=True)
+    code = server.stdout.readline()
+    assert code, f"the process that runs the scripts died at {script.name}"
+    return _Done(int(code), *((folder / name).read_text(errors="replace") for name in ("stdout", "stderr")))
