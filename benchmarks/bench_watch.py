@@ -1,15 +1,18 @@
-"""What the doctor costs: step time of a plain loop under `watch` / the same loop alone, in turns in one process.
+"""What the doctor costs: step time and memory of a plain loop under `watch` / the same loop alone, in one process.
 
-    python benchmarks/bench_watch.py [--rounds 5] [--only mlp,text,resnet18]
+    python benchmarks/bench_watch.py [--rounds 3] [--only mlp,text,resnet18] [--steps 100]
 
-Goals: 1.05 for the tiny MLP, 1.02 for the text model and for ResNet-18. CPU time of the process.
-Printed: the ratio of the sums, of the medians of all steps and of the tenth percentile (least disturbed by other
-programs), one row per workload.
+Goals: 1.05 for the tiny MLP, 1.02 for the text model and for ResNet-18; memory 1 % and one copy of a batch.
+CPU time of the process. Each round runs the loop alone, watched, and alone again, in turns; printed are medians over
+the rounds of: the ratio of sums (watched / mean of both loops alone), the same for the first 64 steps, which are seen
+whole, the ratio of the tenth percentiles of steps (least disturbed by other programs), and the noise: the second loop
+alone / the first. Memory is what the tensors hold that are alive at once, at most, beyond those of the loop alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import time
 from collections.abc import Callable
@@ -22,10 +25,11 @@ from torchvision.models import resnet18
 from torchstone.engines.pytorch.memory import keep_freed_pages
 from torchstone.flows.watch import watch
 
-Step = Callable[[], None]
+Batch = Callable[[], tuple[torch.Tensor, torch.Tensor]]
+WHOLE = 64
 
 
-def mlp() -> tuple[nn.Module, Callable[[], tuple[torch.Tensor, torch.Tensor]], int]:
+def mlp() -> tuple[nn.Module, Batch, int]:
     """64 examples of 20 numbers, 4 classes; steps of one round."""
     x, y = torch.randn(64, 20), torch.randint(0, 4, (64,))
     hidden = [nn.Linear(20, 256), nn.ReLU(), nn.Dropout(0.1), nn.Linear(256, 256), nn.ReLU()]
@@ -49,29 +53,29 @@ class Reader(nn.Module):
         return logits
 
 
-def text() -> tuple[nn.Module, Callable[[], tuple[torch.Tensor, torch.Tensor]], int]:
+def text() -> tuple[nn.Module, Batch, int]:
     """32 texts of 64 tokens."""
     x, y = torch.randint(0, 2000, (32, 64)), torch.randint(0, 20, (32,))
-    return Reader(), lambda: (x, y), 60
+    return Reader(), lambda: (x, y), 200
 
 
-def pictures() -> tuple[nn.Module, Callable[[], tuple[torch.Tensor, torch.Tensor]], int]:
+def pictures() -> tuple[nn.Module, Batch, int]:
     """16 pictures of 64 pixels through ResNet-18."""
     x, y = torch.randn(16, 3, 64, 64), torch.randint(0, 10, (16,))
-    return resnet18(num_classes=10), lambda: (x, y), 25
+    return resnet18(num_classes=10), lambda: (x, y), 100
 
 
 WORKLOADS = {"mlp": (mlp, 1.05), "text": (text, 1.02), "resnet18": (pictures, 1.02)}
 
 
-def round_of(name: str, *, is_watched: bool) -> list[float]:
-    """Seconds of each step of one round, a new model each time."""
+def round_of(name: str, num: int | None, *, is_watched: bool, after: Callable[[], None] | None = None) -> list[float]:
+    """CPU seconds of each step of one round, a new model each time; `after` is called behind each step, untimed."""
     torch.manual_seed(0)
-    model, batch, num = WORKLOADS[name][0]()
+    model, batch, usual = WORKLOADS[name][0]()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     doctor = watch(model, optimizer, is_quiet=True) if is_watched else None
     seconds = []
-    for _ in range(num):
+    for _ in range(num or usual):
         started = time.process_time()
         x, y = batch()
         optimizer.zero_grad()
@@ -79,35 +83,71 @@ def round_of(name: str, *, is_watched: bool) -> list[float]:
         loss.backward()
         optimizer.step()
         seconds.append(time.process_time() - started)
+        if after is not None:
+            after()
     if doctor is not None:
         doctor.stop()
         assert not doctor.mistakes, doctor.mistakes
     return seconds
 
 
+def held_bytes() -> int:
+    """Bytes of all tensors that live, each storage once."""
+    storages: dict[int, int] = {}
+    for one in gc.get_objects():
+        if issubclass(type(one), torch.Tensor):
+            storage = one.untyped_storage()
+            storages[storage.data_ptr()] = storage.nbytes()
+    return sum(storages.values())
+
+
+def memory(name: str) -> tuple[int, int, int]:
+    """Bytes of tensors at most, alone and watched, over the first 64 steps; bytes of one batch."""
+    peaks = []
+    for is_watched in (False, True):
+        gc.collect()
+        before, seen = held_bytes(), [0]
+        round_of(name, WHOLE, is_watched=is_watched, after=lambda seen=seen: seen.append(held_bytes()))  # type: ignore[misc]
+        peaks.append(max(seen) - before)
+    batch = WORKLOADS[name][0]()[1]()
+    return peaks[0], peaks[1], sum(tensor.nbytes for tensor in batch)
+
+
+def ratios(name: str, rounds: int, num: int | None) -> list[float]:
+    """Medians over the rounds: all steps, the first ones, the tenth percentile, the noise of all steps."""
+    found = []
+    for number in range(rounds):
+        turns = [("alone", False), ("watched", True), ("again", False)]
+        turns = turns[number % 3 :] + turns[: number % 3]
+        seen = {key: round_of(name, num, is_watched=is_watched) for key, is_watched in turns}
+        both = [one + other for one, other in zip(seen["alone"], seen["again"], strict=True)]
+        found.append((
+            2 * sum(seen["watched"]) / sum(both), 2 * sum(seen["watched"][:WHOLE]) / sum(both[:WHOLE]),
+            _tenth(seen["watched"]) / _tenth(seen["alone"] + seen["again"]), sum(seen["again"]) / sum(seen["alone"]),
+        ))  # fmt: skip
+    return [statistics.median(values) for values in zip(*found, strict=True)]
+
+
+def _tenth(values: list[float]) -> float:
+    return sorted(values)[len(values) // 10]
+
+
 def main() -> None:
-    """Runs all rounds and prints one row per workload."""
+    """Runs all rounds and prints two rows per workload."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=None, help="steps of a round; else 6000, 200 and 100")
     parser.add_argument("--only", default=",".join(WORKLOADS))
     asked = parser.parse_args()
     torch.set_num_threads(1)
     keep_freed_pages()  # else the baseline faults its pages in again and again, and the doctor's few rows prevent it
     for name in asked.only.split(","):
-        means, medians, tenths = [], [], []
-        for number in range(asked.rounds):
-            order = (False, True) if number % 2 else (True, False)
-            seen = {is_watched: round_of(name, is_watched=is_watched) for is_watched in order}
-            means.append(sum(seen[True]) / sum(seen[False]))
-            medians.append(statistics.median(seen[True]) / statistics.median(seen[False]))
-            tenths.append(_tenth(seen[True]) / _tenth(seen[False]))
-        mean, median, tenth = (statistics.median(values) for values in (means, medians, tenths))
-        ratios = f"all {mean:.3f}  median {median:.3f}  tenth {tenth:.3f}"
-        print(f"{name:9s} {ratios}  goal {WORKLOADS[name][1]:.2f}", flush=True)
-
-
-def _tenth(values: list[float]) -> float:
-    return sorted(values)[len(values) // 10]
+        every, first, tenth, noise = ratios(name, asked.rounds, asked.steps)
+        said = f"all {every:.3f}  first {WHOLE} {first:.3f}  tenth {tenth:.3f}  noise {noise:.3f}"
+        print(f"{name:9s} {said}  goal {WORKLOADS[name][1]:.2f}", flush=True)
+        alone, watched, batch = memory(name)
+        more = watched - alone
+        print(f"{name:9s} tensors {alone:,} B, {more:+,} B ({more / alone:+.2%}); one batch {batch:,} B", flush=True)
 
 
 if __name__ == "__main__":

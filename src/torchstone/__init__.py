@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torchstone.flows.evaluate import evaluate as evaluate
     from torchstone.flows.look import look as look
     from torchstone.flows.plan import make_plan as plan  # noqa: F401
+    from torchstone.flows.preflight import preflight as preflight
     from torchstone.flows.train import resume as resume
     from torchstone.flows.train import train as train
     from torchstone.flows.watch import watch as watch
@@ -48,6 +49,7 @@ _HOMES = {
     "lightning": "torchstone.flows.doors:lightning",
     "look": "torchstone.flows.look:look",
     "plan": "torchstone.flows.plan:make_plan",
+    "preflight": "torchstone.flows.preflight:preflight",
     "read_recipe": "torchstone.core.recipe_file:read_recipe",
     "resume": "torchstone.flows.train:resume",
     "train": "torchstone.flows.train:train",

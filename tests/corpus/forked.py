@@ -32,7 +32,7 @@ def run(how: str, script: str, folder: Path) -> int:
         opened = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         os.dup2(opened, number)
         os.close(opened)
-    sys.stdin = open(0, closefd=False)
+    sys.stdin = os.fdopen(0, closefd=False)
     os.chdir(folder)
     for seed in (random.seed, np.random.seed, torch.seed):  # a script without a seed shall start as any does: by chance
         seed()
@@ -50,14 +50,14 @@ if __name__ == "__main__":
     import numpy as np
     import sklearn.datasets
     import sklearn.model_selection
-    import sklearn.preprocessing
+    import sklearn.preprocessing  # noqa: F401
     import torch
     import torch.utils.data
 
     import torchstone.cli.main
     import torchstone.cli.watch
     import torchstone.engines.attach.wiring
-    import torchstone.flows.run_script
+    import torchstone.flows.run_script  # noqa: F401
 
     code = serve()
     sys.exit(code)

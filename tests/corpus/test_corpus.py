@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from watching import CORPUS, expected, is_unseen, plain, scripts, twin, watched
+from watching import CORPUS, expected, is_unseen, plain, reseeded, scripts, twin, watched
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +55,12 @@ def test_a_right_script_draws_no_warning_and_prints_what_it_prints(script, verdi
     assert verdict.not_judged == ()
     if f"{script.parent.name}/{script.stem}" in SAVED:
         assert verdict.output == plain(script, tmp_path / "plain")
+
+
+@pytest.mark.parametrize("script", scripts("healthy")[::5], ids=lambda script: script.stem)
+def test_another_seed_draws_no_warning_either(script, tmp_path):
+    verdict = watched(reseeded(script, tmp_path, by=100), tmp_path / "run")
+    assert verdict.of("error", "warning") == [], verdict.findings
 
 
 @pytest.mark.parametrize("name", SAVED)

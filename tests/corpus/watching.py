@@ -50,8 +50,18 @@ def is_unseen(script: Path) -> bool:
 
 
 def twin(script: Path) -> Path:
-    """The script from which a sick one differs by its fault alone."""
-    return CORPUS / "mended" / f"{script.read_text().splitlines()[0].rpartition('Mended: ')[2]}.py"
+    """The script from which a sick one differs by its fault alone: one of those made for it, or a healthy one."""
+    name = f"{script.read_text().splitlines()[0].rpartition('Mended: ')[2]}.py"
+    mended = CORPUS / "mended" / name
+    return mended if mended.is_file() else CORPUS / "healthy" / name
+
+
+def reseeded(script: Path, folder: Path, by: int) -> Path:
+    """A copy of a script in which each seed is `by` higher."""
+    copy = folder / script.name
+    seeds = r"((?:manual_seed|set_seed|seed_everything|random\.seed)\()(\d+)"
+    copy.write_text(re.sub(seeds, lambda found: f"{found[1]}{int(found[2]) + by}", script.read_text()))
+    return copy
 
 
 def watched(script: Path, folder: Path) -> Verdict:

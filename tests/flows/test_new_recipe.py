@@ -23,7 +23,7 @@ def test_what_the_user_said_is_fixed_and_what_the_plan_chose_is_a_comment_with_i
         Choice("train.epochs", 7, "user", "--set", source=""),
         Choice("train.batch_size", 64, "derived", "1,000 rows", START),
         Choice("optimizer.options.lr", 0.1, "default", "of sgd"),
-        Choice("train.strategy", "single", "derived", "one rank"),
+        Choice("data.split", "stratified", "derived", "no split was given"),
     )
     text = text_of(recipe, plan, tmp_path)
     assert "# numbers with 40 values\ntask: tabular-regression\n" in text
@@ -31,7 +31,7 @@ def test_what_the_user_said_is_fixed_and_what_the_plan_chose_is_a_comment_with_i
     assert "  epochs: 7\n" in text
     assert "  # 1,000 rows (starting point, tune on your data)\n  # batch_size: 64\n" in text
     assert "  # lr: 0.1\n" in text
-    assert "strategy" not in text
+    assert "stratified" not in text
     (tmp_path / "torchstone.yaml").write_text(text)
     again = read_recipe(tmp_path / "torchstone.yaml")
     assert again.model_dump() == {**recipe.model_dump(), "task": "tabular-regression"}
@@ -40,7 +40,7 @@ def test_what_the_user_said_is_fixed_and_what_the_plan_chose_is_a_comment_with_i
 def test_only_what_a_recipe_may_say_is_written_into_it() -> None:
     assert is_recipe_value("train.batch_size", 64)
     assert is_recipe_value("optimizer.lr", 0.1)
-    assert not is_recipe_value("train.strategy", "single")
+    assert is_recipe_value("train.strategy", "zero")
     assert not is_recipe_value("data.split", "stratified")
     assert not is_recipe_value("model.weights", None)
 

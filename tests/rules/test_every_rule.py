@@ -12,7 +12,7 @@ from torchstone.testing.check_rule import check_rule
 RULES = [(folder, rule) for folder in names("torchstone.rules") for rule in all_rules(f"torchstone.rules.{folder}")]
 FAMILIES = {
     "dataset": "DAT", "reading": "DAT", "recipe": "PLN", "evaluation": "EVA", "trace": "RUN", "protocol": "RUN",
-    "meaning": "RUN", "feeding": "RUN", "health": "RUN",
+    "meaning": "RUN", "feeding": "RUN", "health": "RUN", "preflight": "RUN", "curves": "RUN",
 }  # fmt: skip
 
 

@@ -87,6 +87,19 @@ def test_a_rank_that_is_killed_comes_back_and_ends_with_the_same_weights(whole: 
     assert differences(whole, run) == []
 
 
+def test_zero_and_a_rank_that_is_killed_end_with_the_weights_of_ddp(whole: Path, project: Path) -> None:
+    """Its checkpoints are whole, so that one process too can go on with what it has saved."""
+    run = run_folder(project, "killed-zero")
+    process = begin(*WORDS, run.name, "--set", "train.strategy=zero", cwd=project, prefix=RANKS)
+    assert wait_until(lambda: len(checkpoints(run)) > 1, process)
+    os.kill(next(pid for pid in processes_of(process) if rank_of(pid) == "1"), signal.SIGKILL)
+    assert process.wait(timeout=240) == 0, (project / "output.txt").read_text()[-4000:]
+    assert differences(whole, run) == []
+    alone = call("train", "--resume", run.name, "--set", "train.epochs=13", cwd=project)
+    assert alone.returncode == 0, alone.stderr[-3000:]
+    assert "train.strategy: zero → single" in alone.stdout + alone.stderr
+
+
 def test_a_rank_that_is_killed_before_the_first_checkpoint_begins_again(whole: Path, project: Path) -> None:
     run = run_folder(project, "killed-early")
     process = begin(*WORDS, run.name, cwd=project, prefix=RANKS)

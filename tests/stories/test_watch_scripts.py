@@ -74,6 +74,16 @@ def test_findings_come_while_it_runs_and_the_output_stays_the_scripts_own(tmp_pa
     assert done.stderr.startswith("torchstone RUN301 error  train.py:")
 
 
+def test_a_page_is_written_beside_the_place_it_was_called_from_also_where_the_script_fails(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    end = "import os; os.chdir('elsewhere'); raise ValueError('at last')"
+    watch("--report", "page.html", script(tmp_path / "train.py", end=end), cwd=tmp_path)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "RUN301" in page
+    assert "<figcaption>Loss<" in page
+    assert "a scheduler, a checkpoint" in page  # not seen
+
+
 def test_a_healthy_script_ends_with_one_line_that_says_what_was_seen(tmp_path: Path) -> None:
     done = watch(script(tmp_path / "train.py", clear=CLEAR), cwd=tmp_path, code=0)
     assert done.stderr == "torchstone  40 steps: nothing found; not seen: validation, a scheduler, a checkpoint\n"

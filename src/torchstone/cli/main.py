@@ -20,8 +20,11 @@ from torchstone.core.errors import StoneError
 VERBS = {
     "new": "Look at a folder or file and write torchstone.yaml.",
     "plan": "Show what a training would do, each choice with its reason.",
+    "preflight": "Send one batch through the real pipeline, before a run.",
     "train": "Train on a folder, a file or a recipe.",
-    "watch": "Run any training script unmodified, and say what is wrong with it.",
+    "watch": "Run anyone's training script, and say what is wrong with it.",
+    "doctor": "Say what the log of a training shows, after the fact.",
+    "replay": "Run the batch again whose loss or gradient was not finite.",
     "evaluate": "Score a run on data that it has not seen.",
     "report": "Write one self-contained page about a run.",
     "rules": "List what is looked for.",

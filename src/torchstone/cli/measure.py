@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ from torchstone.cli import show
 
 if TYPE_CHECKING:
     from torchstone.core.event import Observer
+    from torchstone.core.plan import Plan
     from torchstone.flows.plan import Planned
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,6 +56,12 @@ def limits(limit: str | None, begun: float) -> list[Observer]:
     return [TimeLimit(begun + seconds_of(limit), validation_s=0.0)]
 
 
+def settings(before: Plan, after: Plan) -> list[str]:
+    """What was measured, in the words of --set: a call with them measures nothing anew."""
+    changed = [choice for choice in after if choice.value != before.get(choice.field)]
+    return [f"{choice.field.replace('.options.', '.')}={json.dumps(choice.value)}" for choice in changed]
+
+
 def measured(planned: Planned, project: Path, given: dict[str, Any]) -> Planned:
     """The plan with what was asked for measured; prints it for a person, and leaves the picture in .torchstone."""
     if not (given["find_lr"] or given["find_batch"]):
@@ -61,6 +70,8 @@ def measured(planned: Planned, project: Path, given: dict[str, Any]) -> Planned:
     from torchstone.flows.find import measure
     from torchstone.report.finders import batch_lines, rate_line, rate_page
 
+    if not given["is_json"] and show.is_first_rank() and sys.stderr.isatty():
+        click.echo("measuring   on this data, model and machine: it may take minutes", err=True)
     found = measure(planned, project=project, rate=given["find_lr"], batch=given["find_batch"])
     said = [("find-batch", line) for line in batch_lines(found.batch)] if found.batch else []
     if found.rate:

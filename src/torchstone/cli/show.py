@@ -24,12 +24,12 @@ def exit_code(findings: Iterable[Finding]) -> int:
     return 1 if has_errors(findings) else 0
 
 
-def reading(is_json: bool) -> Callable[[int, int, str], None] | None:
+def reading(is_json: bool, label: str = "reading") -> Callable[[int, int, str], None] | None:
     """Who is told how far reading the data is: a person at a terminal, or nobody."""
     if is_json or not is_first_rank() or not sys.stderr.isatty():
         return None
     from torchstone.report.progress import reading_progress
 
-    return reading_progress(sys.stderr)
+    return reading_progress(sys.stderr, label=label)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     help="The run's name; else the time. Under torchrun: --run-name.",
 )
 @click.option("--resume", metavar="NAME", help="Go on with a run that was interrupted, or extend a finished one.")
+@click.option("--no-preflight", "is_unseen", is_flag=True, help="Do not look at the first batch before the first step.")
 @click.option("--deterministic", is_flag=True, help="Only algorithms that give the same bits each time.")
 @measure.time_limit
 @measure.finders
@@ -72,7 +73,14 @@ def run(
 
         show_rows(brief_rows(planned.plan, planned.findings))
     observers = [*observers, *limits]
-    result = train(recipe, project=project, run_name=run_name, observers=observers, planned=planned)
+    is_seen = not given["is_unseen"]
+    result = train(
+        recipe, project=project, run_name=run_name, observers=observers, planned=planned, preflight=is_seen
+    )
+    if result.status == "blocked" and not given["is_json"] and show.is_first_rank():
+        from torchstone.report.terminal import finding_rows, show_rows
+
+        show_rows(finding_rows(result.findings[len(planned.findings) :]))  # the plan's own were shown with it
     return result, planned.dataset
 
 
@@ -149,6 +157,9 @@ def tell(result: TrainResult, *, is_json: bool, notes: Sequence[str] = ()) -> No
     if result.run is None:
         click.echo("blocked     nothing was trained: mend the findings of severity error above")
         return
+    from torchstone.report.terminal import finding_rows, show_rows
+
+    show_rows(finding_rows(finding for finding in result.findings if finding.code.startswith("RUN")))
     best = result.result.get("best")
     if best:
         scores = chosen_first(best["metrics"], result.result.get("metric"))

@@ -20,15 +20,16 @@ from torchstone.cli.options import traceback
 @click.option("--json", "is_json", is_flag=True, help="One JSON object as the last line on standard output.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="Do not ask this rule or family; may be repeated.")
 @click.option("--rows", "rows_file", type=click.Path(dir_okay=False, path_type=Path), help="Write what was seen here.")
+@click.option("--report", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page about it here.")
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as with python -m.")
 @traceback
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
     script: str, arguments: tuple[str, ...], is_json: bool, ignore: tuple[str, ...], rows_file: Path | None,
-    is_module: bool,
+    page: Path | None, is_module: bool,
 ) -> int:  # fmt: skip
-    """Run any training script unmodified, and say what is wrong with it.
+    """Run anyone's training script, and say what is wrong with it.
 
     SCRIPT runs with its ARGUMENTS as python would run it.
     The script's numbers, its output and its exit code stay its own; where that is 0, 1 says that there are findings
@@ -41,6 +42,7 @@ def command(
     from torchstone.flows.watch import Doctor, say, write_line
 
     find_script(script, is_module=is_module)
+    process, page = os.getpid(), None if page is None else page.absolute()  # the script may go to another folder
     answer: dict[str, Any] = {}
     if is_json:  # registered first, so that it comes after all that the script has registered for its end
         atexit.register(tell, answer, os.getpid())
@@ -48,6 +50,10 @@ def command(
     doctor = Doctor(rules=Rules(ignore=list(ignore)), tell=live, write=write)
     code = run_script(script, arguments, doctor=doctor, is_module=is_module, rows_file=rows_file)
     findings = doctor.findings
+    if page is not None and os.getpid() == process:  # not in a process that the script has forked
+        from torchstone.report.watched import write_watched
+
+        write_watched(page, Path(script).name, doctor)
     if is_json:
         unjudged = sorted({name.partition(".")[0] for name in doctor.mistakes})
         listed = [finding.to_json() for finding in findings]

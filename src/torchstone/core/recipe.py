@@ -126,7 +126,8 @@ class Train(Section):
     """How the loop runs. batch_size counts the examples of one optimizer step over all ranks and micro-batches.
 
     l1: a step takes rate * l1 off the size of each weight that decays, down to 0. unfreeze: epochs between the
-    releases of frozen layers, or after which epoch each comes; the last layer first.
+    releases of frozen layers, or after which epoch each comes; the last layer first. strategy: how several ranks share
+    the work, ddp or zero.
     """
 
     epochs: Count | None = None
@@ -148,6 +149,7 @@ class Train(Section):
     device: str | None = None
     eval_batch_size: Count | None = None
     sample_every: Count | None = None
+    strategy: str | None = None
     rank_timeout_minutes: Positive | None = None
 
 

@@ -30,7 +30,7 @@ def assemble_dataset(
 ) -> tuple[Dataset, list[Choice]]:
     """The dataset of these examples, and the choices about its split.
 
-    Raises StoneError where there is nothing to learn: one class only, or one number only.
+    Raises StoneError where there is nothing to learn: one class or one number only, or as many classes as examples.
     """
     import numpy as np
 
@@ -78,6 +78,8 @@ def _target(examples: Examples) -> tuple[np.ndarray, list[str]]:
         classes = sorted({str(value) for value in values})
         if len(classes) < 2:
             raise _nothing(examples, f"'{classes[0]}' in all {len(values):,} examples")
+        if len(classes) == len(values):
+            raise _all_different(examples, classes)
         index = {name: place for place, name in enumerate(classes)}
         return np.array([index[str(value)] for value in values], dtype=np.int64), classes
     classes = list(examples.classes or sorted({name for labels in values for name in _names(labels)}))
@@ -102,6 +104,17 @@ def _nothing(examples: Examples, said: str) -> StoneError:
         where=examples.where[0].rpartition(":")[0] or None,
         fix="add examples of a second class" + way_out,
     )
+
+
+def _all_different(examples: Examples, classes: Sequence[str]) -> StoneError:
+    others = ", ".join(examples.others[:20])
+    return StoneError(
+        f"there is nothing to learn: each of the {len(classes):,} examples has a label of its own in "
+        f"'{examples.target_name}', such as '{classes[0]}': no class has two",
+        where=examples.where[0].rpartition(":")[0] or None,
+        fix="give each class several examples" + (f", or name another label column, --label NAME, of: {others}"
+                                                  if others else ""),
+    )  # fmt: skip
 
 
 def _groups(keys: Sequence[str]) -> np.ndarray:

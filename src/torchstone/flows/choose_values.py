@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchstone.core import catalog
@@ -14,7 +14,7 @@ from torchstone.core.recipe import Recipe
 from torchstone.core.task import Task
 from torchstone.flows.facts import facts_of
 from torchstone.parts.choices.family import family_of
-from torchstone.parts.choices.memory import choose_memory, choose_strategy, is_memory_short
+from torchstone.parts.choices.memory import choose_memory, choose_strategy, is_memory_short, strategy_refusal
 from torchstone.parts.choices.precision import asks_for_probe, choose_precision
 from torchstone.parts.choices.run import choose_run
 from torchstone.parts.choices.scaled_rate import offer_rate
@@ -65,12 +65,22 @@ def planned_choices(recipe: Recipe, task: Task, facts: dict[str, Any], seen: Seq
     rate, name = choices.get("optimizer.options.lr"), str(choices["optimizer.name"].value)
     if rate is not None and name == "adamw":  # the rates of the others follow the batch already
         choices[rate.field] = offer_rate(rate, name, facts["batch_size"], batch)
-    lay(choices, [*choose_memory(facts, str(facts.get("optimizer", name))), choose_strategy(facts)], "train")
+    chosen = str(facts.get("optimizer", name))
+    strategy = _strategy(recipe, {**facts, "optimizer": chosen})
+    facts["state_owners"] = facts.get("world", 1) if (recipe.train.strategy or strategy.value) == "zero" else 1
+    lay(choices, [*choose_memory(facts, chosen), strategy], "train")
     if asks_for_probe(facts):
         speed = importlib.import_module(f"{ENGINE}.bf16_speed").bf16_speed
         facts["bf16_speed"] = speed("convolution" if facts["family"] == "cnn" else "product")
     lay(choices, [choose_precision(facts), choose_clipping(facts)], "train")
     return choices
+
+
+def _strategy(recipe: Recipe, facts: Mapping[str, Any]) -> Choice:
+    refused = strategy_refusal(recipe.train.strategy, facts) if recipe.train.strategy else None
+    if refused is not None:
+        raise StoneError(refused[0], where=recipe.where("train.strategy"), fix=refused[1])
+    return choose_strategy(facts)
 
 
 def lay(choices: dict[str, Choice], over: Sequence[Choice], piece: str) -> None:
@@ -108,13 +118,20 @@ def _model_size(
         return int(given or (choices[field].value if field in choices else 0))
 
     room = importlib.import_module(f"{ENGINE}.model_size")
-    shape = {
-        "num_outputs": max(facts["num_classes"], 1), "channels": facts.get("channels", 0), "size": value("image.size"),
-        "vocabulary": value("text.vocabulary"), "max_length": value("text.max_length"),
-        "numbers": facts.get("num_numbers", 0), "categories": facts.get("num_categories", 0),
-    }  # fmt: skip
     try:
-        size = room.size_of(model, room.about(**shape), options, facts["modality"])
+        size = room.size_of(model, shape_of(value, facts), options, facts["modality"])
     except StoneError as error:
         return {"model_refusal": error}
     return {} if size is None else vars(size)
+
+
+def shape_of(value: Callable[[str], int], facts: Mapping[str, Any]) -> Any:
+    """The engine's `Shape` of a model's inputs and outputs, as far as it is known before an encoding is learnt.
+
+    value: dotted field of the plan → its value, 0 for none.
+    """
+    return importlib.import_module(f"{ENGINE}.model_size").about(
+        num_outputs=max(facts["num_classes"], 1), channels=facts.get("channels", 0), size=value("image.size"),
+        vocabulary=value("text.vocabulary"), max_length=value("text.max_length"),
+        numbers=facts.get("num_numbers", 0), categories=facts.get("num_categories", 0),
+    )  # fmt: skip

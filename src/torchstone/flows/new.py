@@ -66,7 +66,7 @@ def text_of(recipe: Recipe, plan: Plan, folder: Path) -> str:
 
 
 def is_recipe_value(field: str, value: Any) -> bool:
-    """Whether a recipe may say this: a plan also holds what is no one's choice, such as the strategy."""
+    """Whether a recipe may say this: a plan also holds what is no one's choice, such as what the data is."""
     if field.rpartition(".")[0] in PIECES:
         return value is not None
     tree: dict[str, Any] = {"data": {"path": "."}}

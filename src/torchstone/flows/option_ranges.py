@@ -82,7 +82,12 @@ def _out_of_range(recipe: Recipe, field: str) -> Iterator[StoneError]:
 
 
 def _placed(recipe: Recipe, field: str, error: StoneError) -> StoneError:
-    """The error where the recipe has what it speaks of: the field that it names, else an option in its sentence."""
+    """The error where the recipe has what it speaks of: the field that it names, else an option in its sentence.
+
+    One that names a file (`model.folder: DIR`) stays at it.
+    """
+    if ": " in str(error.where):
+        return error
     words = {word.rstrip("s") for word in error.what.replace(",", " ").split()}  # torch: "Invalid beta parameter"
     named = [option for option in _given(recipe, field) if option.rstrip("s") in words]
     places = [str(error.where or ""), *(f"{field}.{option}" for option in named), field, f"{field}.name"]

@@ -10,12 +10,13 @@ from typing import Any
 from torchstone.core import catalog
 from torchstone.core.dataset import Dataset
 from torchstone.core.errors import StoneError, StoneErrors
-from torchstone.core.finding import Finding
+from torchstone.core.finding import Finding, has_errors
 from torchstone.core.piece_check import check_recipe_pieces
 from torchstone.core.plan import Choice, Plan, Planning
 from torchstone.core.recipe import PIECES, Recipe
 from torchstone.core.task import Task
 from torchstone.flows.check_order import order_faults
+from torchstone.flows.check_together import check_together
 from torchstone.flows.choose_values import known_facts, planned_choices
 from torchstone.flows.judge import judge
 from torchstone.flows.look import Look, find_task, look_as
@@ -80,6 +81,8 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
     plan = Plan(counted_weights(overlaid(recipe, choices), facts))
     check_values(recipe, plan, FOLDERS, model_refusal=facts.pop("model_refusal", None))
     findings += judge(Planning(plan, task, facts), "torchstone.rules.recipe", recipe.rules)
+    if not has_errors(findings):  # which end a training before it is put together
+        check_together(recipe, plan, dataset, task, facts)
     return Planned(recipe, plan, seen, task, findings)
 
 

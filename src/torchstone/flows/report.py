@@ -13,6 +13,7 @@ from torchstone.core.errors import StoneError
 from torchstone.core.finding import SEVERITIES, Finding
 from torchstone.core.run import Run
 from torchstone.core.trace import read_trace
+from torchstone.flows.contact_sheet import NAMES
 from torchstone.flows.predictions import Judged, judge_predictions
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class ReportData:
     status: finished, stopped, failed, or `unfinished` where the run was killed or still goes on.
     plan: the rows of plan.yaml. steps: column → float64 [steps], NaN where the trace has null.
     validations: the trace's rows of that kind. notes: (step, text) in order.
-    judged: one entry per file of predictions. gaps: what is not shown, and why.
+    judged: one entry per file of predictions. gaps: what is not shown, and why. first_batch: the file beside the page
+    that shows what the model saw first.
     """
 
     name: str
@@ -48,6 +50,7 @@ class ReportData:
     data: Mapping[str, Any] = field(default_factory=dict)
     baselines: Sequence[Mapping[str, Any]] = ()
     gaps: Sequence[str] = ()
+    first_batch: str = ""
 
     def choice(self, name: str) -> Any:
         """The plan's value of a field, None where the plan has none."""
@@ -84,6 +87,7 @@ def gather(run: Run, dataset: Dataset | None) -> ReportData:
         data=data,
         baselines=_document(run.baselines, []).get("baselines", []),
         gaps=gaps,
+        first_batch=next((name for name in NAMES if (run.folder / name).is_file()), ""),
     )
 
 

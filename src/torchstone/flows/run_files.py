@@ -11,7 +11,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-from torchstone.core import store
+from torchstone.core import ranks, store
 from torchstone.core.dataset import SPLITS, Dataset
 from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.finding import Finding
@@ -160,6 +160,14 @@ def stored_recipe(run: Run) -> Recipe:
         raise StoneError(f"the run's recipe cannot be read: {error}", where=str(path)) from error
 
 
+def recipe_here(recipe: Recipe) -> Recipe:
+    """The recipe, without its strategy where one process goes on with what several began, or several with one's."""
+    given = recipe.model_dump(exclude_unset=True)
+    strategy = given.get("train", {}).pop("strategy", None)
+    fits = strategy is None or (strategy == "single") == (ranks.world() == 1)
+    return recipe if fits else Recipe.model_validate(given)
+
+
 def check_same_data(run: Run, dataset: Dataset) -> None:
     """Raises StoneError where the data is not, byte for byte, what the run was started with."""
     expected = str(read_document(run, run.data, "digest")["digest"])
@@ -195,8 +203,8 @@ def resumed_plan(run: Run, overrides: Sequence[str], fresh: Plan) -> tuple[Plan,
         )  # fmt: skip
     choices = dict(plan.choices)
     if fresh["train.strategy"] != plan["train.strategy"]:
-        ranks = ("train.strategy", "train.rank_timeout_minutes")
-        choices |= {field: fresh.choices[field] for field in ranks if field in fresh.choices}
+        meeting = ("train.strategy", "train.rank_timeout_minutes")
+        choices |= {field: fresh.choices[field] for field in meeting if field in fresh.choices}
         notes.append(f"train.strategy: {plan['train.strategy']} → {fresh['train.strategy']}")
     for field, value in fields.items():
         old = choices.get(field, Choice(field, None, "default", ""))

@@ -36,14 +36,20 @@ def nothing_found(rows: Rows) -> str:
     parts = [number(count["steps"], "step", "steps")]
     if count["validation_passes"]:
         parts.append(number(count["validation_passes"], "pass of validation", "passes of validation"))
+    missing = unseen(rows)
+    return f"{', '.join(parts)}: nothing found" + (f"; not seen: {', '.join(missing)}" if missing else "")
+
+
+def unseen(rows: Rows) -> list[str]:
+    """What was not seen, and so not judged: validation, a scheduler, a checkpoint, …"""
+    count = seen(rows)
     missing = {
         "a DataLoader in training": count["training_passes"], "validation": count["validation_passes"],
         "a loss function of torch": count["losses"], "a scheduler": count["schedulers"], "a checkpoint": count["saves"],
     }  # fmt: skip
     if any(row.get("event") == "loop" for row in rows):  # a framework's own loop, whose callbacks tell less
         missing = {"validation": count["validation_passes"]}
-    unseen = [name for name, times in missing.items() if not times]
-    return f"{', '.join(parts)}: nothing found" + (f"; not seen: {', '.join(unseen)}" if unseen else "")
+    return [name for name, times in missing.items() if not times]
 
 
 def number(count: int, one: str, many: str) -> str:

@@ -23,8 +23,9 @@ from torchstone.core.store import plain_os_errors, write_json
 from torchstone.core.trace import read_trace
 from torchstone.flows import run_files
 from torchstone.flows.baselines import baselines
-from torchstone.flows.judge import judge
+from torchstone.flows.own_doctor import doctor_of_a_run, judge_trace
 from torchstone.flows.plan import Planned, make_plan
+from torchstone.flows.preflight_gate import Gate, gate_of
 from torchstone.flows.read_pictures import Progress
 from torchstone.flows.run_lock import locked
 
@@ -45,10 +46,13 @@ class TrainResult:
 
 def train(
     recipe: Recipe, *, project: Path, run_name: str | None = None, observers: Sequence[Observer] = (),
-    progress: Progress | None = None, planned: Planned | None = None,
+    progress: Progress | None = None, planned: Planned | None = None, preflight: bool = True,
 ) -> TrainResult:  # fmt: skip
     """Plans (unless `planned` is given) and runs.
 
+    preflight: look at the first batch before the first step; what it finds of severity error blocks the run.
+
+    The doctor watches: each finding comes to the observers as it is first seen, as an event of kind `finding`.
     Under torchrun every rank calls it with the same `run_name`; after a restart of the ranks it resumes.
     Raises StoneError for unusable data, recipe or place.
     """
@@ -66,7 +70,7 @@ def train(
             if ranks.world() == 1:
                 _write_baselines(run, planned)
         try:
-            return _run(run, planned, observers, project=project, is_resumed=False)
+            return _run(run, planned, observers, project=project, gate=gate_of(run, planned) if preflight else None)
         except StoneError:
             if ranks.world() == 1:  # other ranks may read the plan
                 run_files.give_back(run)
@@ -102,12 +106,12 @@ def resume(
     """
     run = find_run(project, name)
     with locked(run, is_first_rank()):
-        planned = make_plan(run_files.stored_recipe(run), project=project)
+        planned = make_plan(run_files.recipe_here(run_files.stored_recipe(run)), project=project)
         run_files.check_same_data(run, planned.dataset)
         plan, notes = run_files.resumed_plan(run, overrides, planned.plan)
         if is_first_rank():
             run_files.write_plan(run, plan)
-        return _run(run, replace(planned, plan=plan), observers, project=project, is_resumed=True, notes=notes)
+        return _run(run, replace(planned, plan=plan), observers, project=project, notes=notes)
 
 
 def check_name(name: str | None, project: Path) -> None:
@@ -134,12 +138,21 @@ def new_name(project: Path) -> str:
 
 
 def _run(
-    run: Run, planned: Planned, observers: Sequence[Observer], *, project: Path, is_resumed: bool,
-    notes: Sequence[str] = (),
+    run: Run, planned: Planned, observers: Sequence[Observer], *, project: Path,
+    notes: Sequence[str] | None = None, gate: Gate | None = None,
 ) -> TrainResult:  # fmt: skip
-    """The engine's part, on every rank; rank 0 alone writes."""
+    """The engine's part, on every rank; rank 0 alone writes.
+
+    notes: on a run that is resumed, None for a new one. gate: who looks at a new one before its first step.
+    """
     engine = importlib.import_module("torchstone.engines.pytorch.drive")
-    result = engine.drive(run, setting_of(planned, project), observers, resume=is_resumed, notes=notes)
+    care = engine.Care(gate, doctor_of_a_run(planned.recipe.rules))
+    setting = setting_of(planned, project)
+    result = engine.drive(run, setting, observers, resume=notes is not None, notes=notes or (), care=care)
+    if gate is not None and result["status"] == "blocked":
+        run_files.write_findings(run, [*planned.findings, *gate.findings])
+        run_files.give_back(run)
+        return TrainResult(None, "blocked", result, [*planned.findings, *gate.findings])
     result = {"metric": planned.plan["metric"], **result}
     found = judge_run(run, planned) if is_first_rank() else []
     if is_first_rank() and not run.baselines.is_file():  # of several ranks the others would have waited for them
@@ -161,7 +174,7 @@ def setting_of(planned: Planned, project: Path) -> Any:
 
 
 def judge_run(run: Run, planned: Planned) -> list[Finding]:
-    """What the trace of a run shows; findings.jsonl then holds it, after what was found in the data."""
-    found = judge(read_trace(run.trace), "torchstone.rules.trace", planned.recipe.rules)
+    """What the doctor told during a run and what its trace shows; findings.jsonl then holds it, after the data's."""
+    found = judge_trace(read_trace(run.trace), planned.recipe.rules)
     run_files.write_findings(run, [*planned.findings, *found])
     return found

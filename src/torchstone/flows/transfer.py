@@ -14,7 +14,8 @@ def weights_note(planned: Planned, *, project: Path) -> str | None:
     """Which tensors come from `model.weights`, which start afresh, and which are not used; None without weights,
     and for `hub`.
 
-    It reads the weights and builds the model. Raises StoneError where they cannot be read or do not fit.
+    It reads the weights and builds the model as a training would. Raises StoneError where they cannot be read or do
+    not fit, and where a setting finds nothing to act on beside them.
     """
     if planned.plan.get("model.options.weights") in (None, "hub"):  # a plan downloads nothing
         return None
@@ -23,4 +24,6 @@ def weights_note(planned: Planned, *, project: Path) -> str | None:
     setting = setting_of(planned, project)
     model = assemble.build_model(replace(setting, encoding=assemble.fit_encoding(setting)))
     found = report.weights_report(model)
+    fitting = importlib.import_module("torchstone.engines.pytorch.fitting")
+    fitting.fitted(planned.plan, model, fitting.loss_of(planned.plan))
     return None if found is None else str(found)

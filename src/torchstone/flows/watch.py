@@ -32,14 +32,16 @@ class Doctor:
 
     findings: what was found so far, errors first. Each finding is told once, when it is first seen, through `tell`
     and `callback`. write: takes each line of the end: what was seen where nothing was found, and mistakes of ours.
+    asked: the rules to ask; None: all that judge watched loops.
     A mistake of ours never stops the loop, unless TORCHSTONE_STRICT is set, which is for those who mend it.
     """
 
     def __init__(
         self, *, rules: Rules | None = None, tell: Callable[[Finding], None] | None = None,
         callback: Callable[[Finding], None] | None = None, write: Callable[[str], None] | None = None,
+        asked: Iterable[Rule] | None = None,
     ) -> None:  # fmt: skip
-        self._rules = rules or Rules()
+        self._rules, self._given = rules or Rules(), None if asked is None else list(asked)
         self._tell, self._callback, self._write = tell, callback, write
         self._found: dict[tuple[str, str], Finding] = {}
         self._asked: list[Rule] | None = None
@@ -62,9 +64,8 @@ class Doctor:
         self._found, self.mistakes = {}, {}
         recorder = importlib.import_module("torchstone.engines.attach.recorder")
         make = wiring or importlib.import_module("torchstone.engines.attach.wiring").Wiring
-        self._asked = [
-            rule for folder in FOLDERS for rule in all_rules(folder) if not is_ignored(rule.code, self._rules.ignore)
-        ]
+        given = self._given or [rule for folder in FOLDERS for rule in all_rules(folder)]
+        self._asked = [rule for rule in given if not is_ignored(rule.code, self._rules.ignore)]
         self._wiring = make(recorder.Recorder(self.judge))
         self._wiring.recorder.note("start", is_script=is_script)
         self.is_on = True

@@ -34,6 +34,12 @@ def best_step(data: ReportData) -> int | None:
     return None if step is None else int(step)
 
 
+def loss_curve(data: ReportData) -> Curve | None:
+    """The training loss of each step; None where the trace has no steps."""
+    has_steps = len(data.steps.get("step", ())) > 0
+    return curve("train, each step", data.steps["step"], data.steps["loss"]) if has_steps else None
+
+
 def examples_per_second(data: ReportData) -> np.ndarray:
     """Float64 [steps]; NaN where no time was taken."""
     return _ratio(data.steps["examples"] * 1e3, data.steps["wait_ms"] + data.steps["step_ms"])

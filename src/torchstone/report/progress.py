@@ -25,7 +25,7 @@ def progress_observer(
 
 
 def reading_progress(
-    out: TextIO, *, clock: Callable[[], float] = time.monotonic
+    out: TextIO, *, clock: Callable[[], float] = time.monotonic, label: str = "reading"
 ) -> Callable[[int, int, str], None]:
     """A function of (done, total, what) that redraws one line, ten times a second at most, and wipes it at last."""
     last = float("-inf")
@@ -37,7 +37,7 @@ def reading_progress(
             out.write("\r\x1b[2K")
         elif now - last >= REFRESH_S:
             last = now
-            out.write(f"\r\x1b[2K{'reading':<12}{bar(done, total)} {done:,}/{total:,} {what}")
+            out.write(f"\r\x1b[2K{label:<12}{bar(done, total)} {done:,}/{total:,} {what}")
             out.flush()
 
     return tell
@@ -130,12 +130,13 @@ class _Progress:
         return [*chosen, *(["loss"] if "loss" in metrics else [])]
 
     def finding(self, step: int, values: Any) -> None:
-        head = f"{values['code']} {values['severity']}  " if "code" in values else ""
+        sure = " (likely)" if values.get("confidence") == "likely" else ""
+        head = f"{values['code']} {values['severity']}{sure}  " if "code" in values else ""
         text = values.get("what") or f"{values.get('problem')}: {values.get('value')}"
         self.line(f"{'doctor':<12}{head}{text} (step {step:,})")
 
     def note(self, step: int, values: Any) -> None:
-        self.line(f"{'note':<12}{values.get('text', '')}")
+        self.line(f"{values.get('by', 'note'):<12}{values.get('text', '')}")
 
     def stop(self, step: int, values: Any) -> None:
         self.line(f"{'stop':<12}{values.get('reason', '')} (step {step:,})")

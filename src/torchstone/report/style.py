@@ -61,7 +61,7 @@ overflow-wrap:anywhere;min-width:0}
 border-radius:4px}.shown .quote{margin:0 0 8px;display:-webkit-box;-webkit-line-clamp:5;-webkit-box-orient:vertical;
 overflow:hidden}.said{font-weight:650}.said.bad{color:var(--bad)}.said.good{color:var(--good)}
 .finding{padding:12px 16px;margin-bottom:10px;border-left:4px solid currentColor}.finding>*{color:var(--ink)}
-.finding p{margin:4px 0}.finding .muted{color:var(--soft)}
+.finding .proof{max-width:540px;margin:10px 0 6px}.finding p{margin:4px 0}.finding .muted{color:var(--soft)}
 summary{cursor:pointer;color:var(--soft)}.gaps{margin-top:24px;border-left:4px solid var(--warn)}
 .gaps ul{margin:4px 0;padding-left:20px}
 footer{max-width:1180px;margin:40px auto 0;padding:16px 24px 40px;color:var(--soft);font-size:13px;

@@ -1,4 +1,4 @@
-"""The tables of the page: plan, findings, notes, environment."""
+"""The tables of the page: plan, notes, environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from torchstone.core.finding import Finding
 from torchstone.report.terminal import place
 
 MAX_NOTES = 200
@@ -72,26 +71,6 @@ def plan_table(rows: Sequence[Mapping[str, Any]]) -> str:
     return f'<div class="card">{table(("field", "value", "origin", "reason", "source"), cells, names=(0,))}</div>'
 
 
-def findings_list(findings: Sequence[Finding]) -> str:
-    """Every finding, errors first, with its harm, its mend and its evidence; says so where there is none."""
-    if not findings:
-        return '<div class="card muted">No rule found anything.</div>'
-    return "".join(_finding(finding) for finding in findings)
-
-
-def _finding(finding: Finding) -> str:
-    kind = finding.severity if finding.severity in ("error", "warning", "advice") else "advice"
-    where = f' <span class="muted small mono">{escape(str(finding.where))}</span>' if str(finding.where) else ""
-    more = [("source", finding.source), ("evidence", _json(finding.evidence) if finding.evidence else "")]
-    rows = "".join(f"<p><b>{name}</b> <span>{escape(text)}</span></p>" for name, text in more if text)
-    details = f"<details><summary>evidence and source</summary>{rows}</details>" if rows else ""
-    return (
-        f'<div class="finding {kind}"><div><span class="badge {kind}">{escape(finding.severity)}</span> '
-        f"<b>{escape(finding.code)}</b>{where}</div><p>{escape(finding.what)}</p>"
-        f'<p class="muted">{escape(finding.why)}</p><p><b>Mend:</b> {escape(finding.fix)}</p>{details}</div>'
-    )
-
-
 def notes_list(notes: Sequence[tuple[int | None, str]]) -> str:
     """What the run said of itself, by step; the last MAX_NOTES of them."""
     if not notes:
@@ -128,9 +107,10 @@ def _value(value: Any) -> str:
     elif value is None:
         text = "none"
     else:
-        text = _json(value)
+        text = as_json(value)
     return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """A value as JSON, in one line."""
     return json.dumps(value, ensure_ascii=False, default=str)

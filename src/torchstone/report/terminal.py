@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -11,11 +12,19 @@ from torchstone.core.plan import Choice, Plan
 
 LABEL = 12  # columns of a row's label
 _STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
+_LABELS = {"DAT": "data", "RUN": "doctor"}
 _HEAD = ("task", "data.split")
 _ORDER = (
     "task", "data", "image", "text", "metric", "model", "adapter", "parameters", "loss", "optimizer", "schedule",
     "sampler", "mix", "clipping", "averaging", "train", "checkpoint",
 )  # fmt: skip
+
+
+_TUNED = ("metric", "optimizer.options.lr")
+# Values that are derived from data and machine and mean that neither asks for anything.
+_NOTHING_SPECIAL = {
+    "train.accumulate": 1, "train.recompute": False, "train.workers": 0, "train.strategy": "single",
+}  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -29,18 +38,37 @@ class Row(NamedTuple):
 def plan_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
     """Task, findings about the data, split, then every other choice with its value, reason and source."""
     yield from _head_rows(plan, findings)
-    for choice in ordered(plan):
-        yield Row("plan", choice_text(choice), "" if choice.origin == "user" else "dim")
+    yield from map(_choice_row, ordered(plan))
+
+
+def decided_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
+    """The same in short: what was decided, with reasons, and one line for each section's defaults."""
+    yield from _head_rows(plan, findings)
+    choices = ordered(plan)
+    yield from (_choice_row(choice) for choice in choices if is_telling(choice))
+    others = [choice for choice in choices if not is_telling(choice)]
+    unused = [choice.field.removesuffix(".name") for choice in others if choice.field.endswith(".name")]
+    settings = [choice for choice in others if not choice.field.endswith(".name")]
+    for section, group in itertools.groupby(settings, key=lambda choice: choice.field.partition(".")[0]):
+        start = f"{section}."
+        values = (f"{choice.field.removeprefix(start).removeprefix('options.')} {value_text(choice.value)}"
+                  for choice in group)  # fmt: skip
+        yield Row("defaults", f"{section}: {' · '.join(values)}", "dim")
+    if unused:
+        yield Row("defaults", f"not used unless named: {', '.join(unused)}", "dim")
 
 
 def brief_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
-    """The same for a run about to start: what was derived or given, and how many choices are mere defaults."""
+    """The same for a run about to start, where the defaults are counted only."""
     yield from _head_rows(plan, findings)
     choices = ordered(plan)
     shown = [choice for choice in choices if is_telling(choice)]
-    for choice in shown:
-        yield Row("plan", choice_text(choice), "" if choice.origin == "user" else "dim")
-    yield Row("plan", f"… and {len(choices) - len(shown)} defaults; all with their reasons: torchstone plan")
+    yield from map(_choice_row, shown)
+    yield Row("plan", f"… and {len(choices) - len(shown)} defaults; all with their reasons: torchstone plan --all")
+
+
+def _choice_row(choice: Choice) -> Row:
+    return Row("plan", choice_text(choice), "" if choice.origin == "user" else "dim")
 
 
 def ordered(plan: Plan) -> list[Choice]:
@@ -56,8 +84,15 @@ def place(field: str) -> int:
 
 
 def is_telling(choice: Choice) -> bool:
-    """Whether a choice says something about this data and machine, or names a part."""
-    return choice.origin != "default" or choice.field.endswith(".name")
+    """Whether a choice says something about this data and machine, names a part, or is a rate that one tunes.
+
+    What was looked at and needs nothing (a batch that fits at once, one process) is as good as a default.
+    """
+    if choice.origin == "user" or choice.field in _TUNED:
+        return True
+    if choice.field.endswith(".name"):
+        return choice.value is not None
+    return choice.origin == "derived" and _NOTHING_SPECIAL.get(choice.field, choice) != choice.value
 
 
 def _head_rows(plan: Plan, findings: Iterable[Finding]) -> Iterator[Row]:
@@ -80,6 +115,8 @@ def value_text(value: Any) -> str:
     """A plan's value as a person reads it, cut where it gets long."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]  # as a recipe says them: --set a.b=null
+    if isinstance(value, (list, tuple, dict)) and not value:
+        return "{}" if isinstance(value, dict) else "[]"
     if isinstance(value, dict):
         return ", ".join(f"{key} {value_text(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
@@ -91,7 +128,7 @@ def value_text(value: Any) -> str:
 def finding_rows(findings: Iterable[Finding]) -> Iterator[Row]:
     """Each finding in one row, with its mend in the next."""
     for finding in findings:
-        label = "data" if finding.code.startswith("DAT") else "finding"
+        label = _LABELS.get(finding.code[:3], "finding")
         place = f"   {finding.where}" if str(finding.where) else ""
         yield Row(label, f"{finding.code} {finding.severity}  {finding.what}{place}", _STYLES[finding.severity])
         yield Row(label, f"  fix: {finding.fix}", "dim")

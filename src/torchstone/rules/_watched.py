@@ -5,6 +5,7 @@ docs/watched-rows.md lists the rows and their keys. A row that lacks a key says 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -161,6 +162,16 @@ def toy_input(**different: Any) -> dict[str, Any]:
     return {
         "event": "input", "step": 0, "root": 0, "has_grad": True, "training": True, "shape": [32, 20], "num_bad": 0,
         "low": -3.1, "high": 3.0, "mean": 0.01, "std": 1.0, **different,
+    }  # fmt: skip
+
+
+def toy_non_finite(**different: Any) -> dict[str, Any]:
+    """The row of a loss that was NaN: a logarithm of 0 in the model."""
+    return {
+        "event": "non_finite", "step": 20, "problem": "loss", "value": math.nan, "place": "train.py:16",
+        "phase": "forward", "layer": "head", "class": "Linear", "operation": "log", "origin": None, "data": [],
+        "operands": [{"shape": [32, 4], "dtype": "float32", "num": 128, "low": 0.0, "high": 2.0, "nan": 0, "inf": 0,
+                      "zeros": 3, "negatives": 0}], "num_used": 1, **different,
     }  # fmt: skip
 
 

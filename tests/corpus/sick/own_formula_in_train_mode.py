@@ -1,4 +1,4 @@
-# unseen: no eval(), validation by a formula of one's own. Mended: table_regression
+# RUN322: no eval(), validation by a formula of one's own. Mended: table_regression
 import copy
 
 import numpy as np

@@ -22,7 +22,7 @@ from torchstone.core.finding import Finding
 
 OWNERS = [
     torch, torch.random, torch.autograd, torch.nn.utils, torch.nn.utils.clip_grad, F, nn.Module, optimizers.Optimizer,
-    DataLoader, _BaseDataLoaderIter, torch.amp.GradScaler, torch.amp.grad_scaler.GradScaler, Tensor,
+    DataLoader, _BaseDataLoaderIter, torch.amp.GradScaler, torch.amp.grad_scaler.GradScaler, torch.autocast, Tensor,
     *(kind for kind in vars(lr_scheduler).values() if isinstance(kind, type)),
 ]  # fmt: skip
 

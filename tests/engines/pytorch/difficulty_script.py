@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from ranks_script import plain_net
+from ranks_script import leave, plain_net
 from test_difficulty import ordered
 
 from conftest import small_net
@@ -74,7 +74,7 @@ def main() -> None:
     }  # fmt: skip
     if strategy.rank == 0:
         out.write_text(json.dumps(answers))
-    strategy.close()
+    leave(strategy)
 
 
 if __name__ == "__main__":

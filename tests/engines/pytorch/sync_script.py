@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from ranks_script import leave
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -100,7 +101,7 @@ def main() -> None:
     found |= {f"trained {name}": value for name, value in trained(strategy, True).items()}
     found |= {f"recomputed {name}": value for name, value in trained(strategy, True, True).items()}
     save_file(found, str(Path(sys.argv[1]) / f"{strategy.rank}.safetensors"))
-    strategy.close()
+    leave(strategy)
 
 
 if __name__ == "__main__":

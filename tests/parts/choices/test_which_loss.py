@@ -13,7 +13,7 @@ from torchstone.core.catalog import find, names
 from torchstone.core.errors import StoneError
 from torchstone.flows.facts import spread_of
 from torchstone.flows.plan import FOLDERS
-from torchstone.parts.choices.which_loss import LOSSES, choose_loss, has_task, kinds, which_loss
+from torchstone.parts.choices.which_loss import LOSSES, SOME, TUNING, choose_loss, has_task, kinds, which_loss
 
 TASKS = [find("torchstone.parts.tasks", name) for name in names("torchstone.parts.tasks")]
 REGRESSION = find("torchstone.parts.tasks", "tabular_regression")
@@ -115,3 +115,20 @@ def test_spread_is_scipys_and_survives_what_cannot_be_measured() -> None:
     nothing = {"target_outliers": None, "target_robust_std": None, "target_kurtosis": None}
     for sick in (np.zeros(10), np.array([]), np.array([np.nan, np.inf]), np.array([0.0] * 9 + [5.0])):
         assert spread_of(sick) == nothing
+
+
+def test_the_squares_of_huber_end_where_it_is_95_percent_as_efficient_as_the_mean_on_a_normal_law() -> None:
+    """Huber 1964: the variance of the estimate is E[psi^2] / E[psi']^2, of the mean it is 1."""
+    inside = 2 * stats.norm.cdf(TUNING) - 1
+    squares = inside - 2 * TUNING * stats.norm.pdf(TUNING) + 2 * TUNING**2 * stats.norm.sf(TUNING)
+    assert inside**2 / squares == pytest.approx(0.95, abs=1e-4)
+
+
+def test_the_fences_of_tukey_hold_nearly_all_of_a_normal_law_and_99_percent_of_an_exponential_one() -> None:
+    def beyond(law: object) -> float:
+        low, high = law.ppf([0.25, 0.75])  # type: ignore[attr-defined]
+        width = high - low
+        return float(law.cdf(low - 3 * width) + law.sf(high + 3 * width))  # type: ignore[attr-defined]
+
+    assert beyond(stats.norm()) == pytest.approx(0.000_002, abs=0.000_001)
+    assert SOME * 0.9 < beyond(stats.expon()) < SOME

@@ -118,7 +118,7 @@ def test_memory_is_compared_with_what_the_planned_optimizer_takes() -> None:
     facts = {"parameters": 10**9, "weight_bytes": 4 * 10**9, "memory_budget": 14 * 10**9}
     assert num(model_exceeds_memory, planning(facts=facts)) == 1  # 16 bytes for each
     assert num(model_exceeds_memory, planning(facts=facts, optimizer__name="lion")) == 0  # 12
-    assert num(model_exceeds_memory, planning(facts=facts, train__strategy="sharded")) == 0
+    assert num(model_exceeds_memory, planning(facts={**facts, "state_owners": 2})) == 0  # 12: two ranks share the state
 
 
 def test_a_sigmoid_is_found_before_its_loss_and_not_before_another() -> None:

@@ -59,6 +59,7 @@ class Backwards:
         self.total = 0
         self.is_pending = False  # since the last step of any optimizer
         self.on_backward: list[Callable[[Tensor], None]] = []
+        self.after_backward: list[Callable[[Tensor], None]] = []
         optimizers.on_step.append(self._into)
         recorder.on_wake.append(self._wake)
 
@@ -69,6 +70,7 @@ class Backwards:
             def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
                 self._before(tensors)
                 original(tensors, *args, **kwargs)
+                self._after(tensors)
 
             return backward
 
@@ -84,6 +86,13 @@ class Backwards:
             self._read(loss)
         for listener in self.on_backward:
             listener(loss)
+
+    @safely
+    def _after(self, tensors: Any) -> None:
+        loss = tensors if isinstance(tensors, Tensor) else next(iter(tensors), None)
+        if isinstance(loss, Tensor):
+            for listener in self.after_backward:
+                listener(loss)
 
     def _read(self, loss: Tensor) -> None:
         """What the row of the next step says of this pass."""

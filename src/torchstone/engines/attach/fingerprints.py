@@ -102,7 +102,8 @@ class Fingerprints:
         row = prints.row
         row.update(num=prints.num, num_distinct=len(prints.rows), batches=one.row["batches"],
                    batch_entropy=_mean(prints.entropies), entropy=entropy(list(prints.labels.values())),
-                   centre=_offset([prints]))  # fmt: skip
+                   centre=_offset([prints]), num_labels=len(prints.labels),
+                   label_low=min(prints.labels, default=None), label_high=max(prints.labels, default=None))  # fmt: skip
         for other, theirs in self._prints.items():
             if other == one.loader or not theirs.num:
                 continue

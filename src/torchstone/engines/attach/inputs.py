@@ -25,19 +25,21 @@ class Inputs:
         self.recorder = recorder
         self._num: dict[tuple[int, bool], int] = {}
         self.tokens: list[Tensor] = []  # of the last forward pass
+        self.lengths: set[int] = set()  # the first lengths of its inputs
         self._waiting: tuple[Row, Tensor] | None = None  # a loss that may have been computed inside of a forward pass
         self.on_targets: list[Callable[[Row, Tensor], None]] = []  # called once the tokens behind targets are known
         models.on_forward.append(self._forward)
         losses.on_row.append(self._compare)
 
     def _forward(self, root: Root, inputs: tuple[Any, ...], output: Any) -> None:
-        self.tokens = []
+        self.tokens, self.lengths = [], set()
         key = (root.index, root.has_grad)
         number = self._num[key] = self._num.get(key, 0) + 1
         if number > READ:
             return
         named = [value for name, value in root.named.items() if not any(word in name for word in NO_INPUTS)]
         tensors = [value for value in (*inputs, *named) if isinstance(value, Tensor) and value.ndim]
+        self.lengths = {len(value) for value in tensors}
         numbers = (value for value in tensors if value.is_floating_point() and value.numel())
         floats = next((value for value in numbers if not is_mask(value)), None)
         self.tokens = [value for value in tensors if not value.is_floating_point() and value.ndim >= 2]

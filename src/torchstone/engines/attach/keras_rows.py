@@ -7,7 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torchstone.engines.attach.optimizers import ALL_EVERY, ALL_FIRST, NORMS_EVERY, norm_of, part_of_largest
+from torchstone.engines.attach.optimizers import (
+    ALL_EVERY,
+    ALL_FIRST,
+    NORMS_EVERY,
+    first_values,
+    norm_of,
+    part_of_largest,
+)
 from torchstone.engines.attach.recorder import Recorder, safely
 
 # Losses of Keras → the function of torch that is given logits, and the one that is given probabilities.
@@ -107,7 +114,8 @@ class KerasRows:
     @torch.no_grad()
     def _norms(self, row: dict[str, Any]) -> None:
         assert self._kept is not None
-        (part, old), self._kept = self._kept, None
+        (largest, old), self._kept = self._kept, None
+        part = first_values(largest)
         is_accumulating = bool(getattr(self._model.optimizer, "gradient_accumulation_steps", None))
         if not (is_accumulating and torch.equal(part, old)):
             size = old.float().norm().clamp_min(1e-12)

@@ -185,6 +185,8 @@ def describe(loader: Any) -> dict[str, Any]:
         "order": order, "sampler_epoch": getattr(sampler, "epoch", None), "workers": loader.num_workers,
         "dataset": type(dataset).__name__, "sampler_size": _length(sampler), "world": num_ranks(),
         "is_shuffled": getattr(sampler, "shuffle", order == "random"),
+        "has_replacement": bool(getattr(sampler, "replacement", False)),
+        "has_generator": loader.generator is not None or getattr(sampler, "generator", None) is not None,
     }  # fmt: skip
 
 

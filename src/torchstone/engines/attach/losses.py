@@ -17,7 +17,7 @@ NAMES = (
     "cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss",
     "smooth_l1_loss", "huber_loss", "kl_div",
 )  # fmt: skip
-# Calls of each function whose values are read, while training and while not; of later ones only their number.
+# Calls of each function behind each model whose values are read, while training and while not.
 READ = 3
 # Nodes that only rearrange numbers: what stands behind them is what the numbers are.
 _VIEWS = (
@@ -32,7 +32,8 @@ class Losses:
 
     def __init__(self, recorder: Recorder, models: Models) -> None:
         self.recorder, self._models = recorder, models
-        self._num: dict[tuple[str, bool], int] = {}
+        self._num: dict[tuple[str, bool, int | None], int] = {}
+        self.asked: Mapping[str, Any] = {}  # the keyword arguments of the call that listeners are told of
         self.on_row: list[Callable[[Row, Tensor, Tensor], None]] = []
         self.on_call: list[Callable[[str, Tensor, Tensor, Tensor], None]] = []
 
@@ -56,25 +57,26 @@ class Losses:
 
     @safely
     def _see(self, name: str, input: Tensor, target: Tensor, result: Any, kwargs: Mapping[str, Any]) -> None:
-        has_grad = bool(input.requires_grad)
+        has_grad, last = bool(input.requires_grad), self._models.last
+        key = name, has_grad, None if last is None else last.index
         # asleep too the first calls of each function are seen: a second part of a script may bring another loss
-        if has_grad and not self.recorder.is_awake and self._num.get((name, has_grad), 0) >= READ:
+        if has_grad and not self.recorder.is_awake and self._num.get(key, 0) >= READ:
             return
-        number = self._num[name, has_grad] = self._num.get((name, has_grad), 0) + 1
+        number = self._num[key] = self._num.get(key, 0) + 1
         if isinstance(result, Tensor):
             if result.ndim == 0 and kwargs.get("reduction", "mean") == "mean":
                 result._is_mean_of = name  # type: ignore[attr-defined]  # backward.py reads it: smoothing hides the node
+            self.asked = kwargs
             for listener in self.on_call:
                 listener(name, input, target, result)
         if number > READ:
             return
-        last = self._models.last
         row = self.recorder.note(
             "loss", function=name, has_grad=has_grad, reduction=kwargs.get("reduction", "mean"),
             place=self.recorder.place(f"loss {name}"), root=None if last is None else last.index,
             **describe(input.detach(), target.detach()), node=behind_views(input),
         )  # fmt: skip
-        row["weighted"] = kwargs.get("weight") is not None
+        row["weighted"], row["ignored"] = kwargs.get("weight") is not None, kwargs.get("ignore_index")
         for hear in self.on_row:
             hear(row, input.detach(), target.detach())
         if isinstance(result, Tensor) and result.numel() == 1:

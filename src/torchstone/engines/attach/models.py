@@ -82,9 +82,10 @@ class Models:
             return __init__
 
         patches.replace(nn.Module, "__init__", make)
-        patches.at_end(self._unhook)
+        patches.at_end(self.unhook)
 
-    def _unhook(self) -> None:
+    def unhook(self) -> None:
+        """Takes all hooks off."""
         for root in self.roots:
             root.unhook()
 

@@ -19,8 +19,8 @@ from torchstone.engines.attach.recorder import Recorder, Row, safely
 
 # Steps of an optimizer at which every gradient is looked at; later each 16th.
 ALL_FIRST, ALL_EVERY = 64, 16
-# Every so many steps norms of gradients and weights are taken.
-NORMS_EVERY = 10
+# Every so many steps the norm of gradients is taken, and that of weights, which moves slowly and costs as much.
+NORMS_EVERY, WEIGHTS_EVERY = 10, 50
 # Weights of the largest tensor whose movement stands for the update-to-weight ratio.
 SLICE = 4096
 # Root mean square below which weights count as not yet begun.
@@ -167,9 +167,9 @@ class Optimizers:
         self._models.find(parameters)
         self._models.note_unowned(self.owner)
         if wheel.steps % 5 == 0:
-            self._note_silent(wheel, trained)
+            self.note_silent(wheel, trained)
 
-    def _note_silent(self, wheel: Wheel, trained: list[Tensor]) -> None:
+    def note_silent(self, wheel: Wheel, trained: list[Tensor]) -> None:
         """Into the optimizer's row: which of its parameters never had a gradient, which belong to no model."""
         names = self._models.names()
         silent = [names.get(id(p), "?") for p in trained if id(p) not in wheel.ever]
@@ -209,17 +209,17 @@ class Optimizers:
     def _norms(self, optimizer: Optimizer, wheel: Wheel, row: dict[str, Any]) -> None:
         if wheel.before is None:
             return
-        recorder, (part, old) = self.recorder, wheel.before
-        wheel.before = None
-        size = old.float().norm()
-        # weights that still are about zero say nothing about the size of an update
-        ratio = (part.float() - old.float()).norm() / size
-        recorder.later(row, "update_ratio", torch.where(size > TINY * old.numel() ** 0.5, ratio, torch.nan))
+        recorder, (largest, old) = self.recorder, wheel.before
+        wheel.before, ratio = None, update_ratio(largest, old)
+        if ratio is None:
+            return
+        recorder.later(row, "part_moved", first_values(largest).ne(old).float().mean())
+        recorder.later(row, "update_ratio", ratio)
         parameters = [p for p in parameters_of(optimizer) if p.requires_grad]
         grads = [p.grad for p in parameters if p.grad is not None and not p.grad.is_sparse]
         if grads:
             recorder.later(row, "grad_norm", norm_of(grads))
-        if parameters:
+        if parameters and wheel.steps % WEIGHTS_EVERY == 1:
             recorder.later(row, "weight_norm", norm_of([p.detach() for p in parameters]))
 
 
@@ -234,12 +234,26 @@ def rates_of(optimizer: Optimizer) -> list[float]:
 
 
 def part_of_largest(tensors: Iterable[Tensor]) -> tuple[Tensor, Tensor] | None:
-    """Up to SLICE values of the largest tensor as they lie there, and a copy of them; None where there is none."""
+    """The largest tensor and a copy of its first values; None where there is none."""
     largest = max(tensors, key=lambda tensor: tensor.numel(), default=None)
-    if largest is None:
+    return None if largest is None else (largest, first_values(largest).clone())
+
+
+def first_values(tensor: Tensor) -> Tensor:
+    """Up to SLICE values of a tensor, as they lie there now: some optimizers put new numbers into a parameter."""
+    return tensor.detach().reshape(-1)[:SLICE]
+
+
+def update_ratio(tensor: Tensor, before: Tensor) -> Tensor | None:
+    """How far the first values of a tensor were moved, as a share of their size; NaN while they are about zero.
+
+    Weights that still are about zero say nothing about the size of an update. None where the values are other ones.
+    """
+    now, old = first_values(tensor).float(), before.float()
+    if now.shape != old.shape:
         return None
-    part = largest.detach().reshape(-1)[:SLICE]
-    return part, part.clone()
+    size = old.norm()
+    return torch.where(size > TINY * old.numel() ** 0.5, (now - old).norm() / size, torch.nan)
 
 
 def norm_of(tensors: list[Tensor]) -> Tensor:

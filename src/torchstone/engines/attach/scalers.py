@@ -29,6 +29,7 @@ class Scalers:
         """Wraps `scale`, `unscale_` and `step` of torch.amp.GradScaler, from which the old names derive."""
         for name, make in (("scale", self._scale), ("unscale_", self._unscale), ("step", self._step)):
             patches.replace(torch.amp.GradScaler, name, make)
+        patches.replace(torch.autocast, "__enter__", self._enter)
 
     def _forward(self, root: Root, inputs: tuple[Any, ...], output: Any) -> None:
         dtype = None
@@ -37,6 +38,14 @@ class Scalers:
                 dtype = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
         if root.has_grad:
             self._dtype = dtype
+
+    def _enter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def __enter__(context: Any) -> Any:
+            if self.recorder.is_on and not torch.compiler.is_compiling() and getattr(context, "_enabled", True):
+                self.recorder.add("autocasts")
+            return original(context)
+
+        return __enter__
 
     def _scale(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def scale(scaler: Any, outputs: Any) -> Any:
@@ -67,4 +76,5 @@ class Scalers:
 
     def _into(self, wheel: Any, row: dict[str, Any]) -> None:
         row["autocast"], row["is_unscaled"] = self._dtype, self.is_unscaled
+        row["autocasts"] = self.recorder.count.get("autocasts", 0)  # so far
         self.is_unscaled = False

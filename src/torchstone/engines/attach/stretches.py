@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +16,15 @@ from torchstone.engines.attach.losses import Losses
 from torchstone.engines.attach.models import BATCH_NORMS, Models, Root
 from torchstone.engines.attach.optimizers import Optimizers, Wheel
 from torchstone.engines.attach.patches import Patches
-from torchstone.engines.attach.recorder import Recorder, Row, safely, users_line
+from torchstone.engines.attach.recorder import Recorder, Row, safely, users_frames, users_line
 
 # Stretches that are written.
 ROWS = 60
 # Layers with weights, and dropout: made in a forward pass they are new each time.
 LAYERS = (nn.Linear, nn.modules.conv._ConvNd, nn.Embedding, nn.RNNBase, nn.Bilinear, nn.MultiheadAttention)
 _FRAMES = 12
+# Words in the names of a line or its function that say that it evaluates.
+WORDS = frozenset(("val", "valid", "validation", "validate", "eval", "evaluate", "evaluation", "test", "dev"))
 
 
 class Stretches:
@@ -77,6 +81,8 @@ class Stretches:
         row["forwards"] += 1
         row["in_training"] += bool(root.training)
         row.setdefault("place", self.recorder.place(f"stretch {root.index}"))
+        if root.training and "named" not in row and self._num < ROWS:
+            row["named"] = named_evaluation()
         if root.training and self.recorder.is_awake:  # asleep, steps are not seen either
             quiet = self._quiet[root.index] = self._quiet.get(root.index, 0) + 1
             root.row["quiet_in_training"] = max(quiet, root.row.get("quiet_in_training", 0))
@@ -117,6 +123,17 @@ class Stretches:
             known = {owner[id(p)].index for p in module.parameters() if id(p) in owner}
             self._owners[root.index] = known
         return known or set()
+
+
+def named_evaluation() -> str | None:
+    """The word by which the user's own line, or the function it stands in, says that it evaluates; None without one."""
+    frame = next(users_frames(_FRAMES), None)
+    if frame is None:
+        return None
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).partition("#")[0]
+    names = re.findall(r"[A-Za-z_]\w*", line.replace(".eval()", "")) + [frame.f_code.co_name]
+    parts = [part for name in names for part in name.lower().split("_")]
+    return next((part for part in parts if part in WORDS), None)
 
 
 def copies(module: nn.Module) -> list[str]:

@@ -1,6 +1,8 @@
-"""What losses are asked for: targets that are no distribution, and ends of sequences that are never scored."""
+"""What losses are asked for: no distribution, ends that are never scored, padding that is, classes left out."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from torch import Tensor
 
@@ -23,12 +25,36 @@ class Targets:
     def _see(self, row: Row, input: Tensor, target: Tensor) -> None:
         if target.is_floating_point() and target.shape == input.shape and target.ndim >= 2 and target.numel():
             row["target_sum_error"] = float((target.float().sum(dim=1) - 1).abs().max())
+        ignored, alike = row.get("ignored"), [t for t in self._inputs.tokens if t.numel() == target.numel()]
+        is_class = ignored is not None and target.ndim == 1 and input.ndim == 2 and 0 <= ignored < input.shape[1]
+        if is_class and not target.is_floating_point() and not alike and len(target) in self._inputs.lengths:
+            row["num_ignored"], row["num_targets"] = int(target.eq(int(ignored or 0)).sum()), len(target)
 
     def _see_tokens(self, row: Row, target: Tensor) -> None:
         alike = [t for t in self._inputs.tokens if t.ndim == 2 and t.numel() == target.numel()]
         seen = [last for t in alike if (last := last_scored(t, target.reshape(t.shape))) is not None]
         if seen:
             row["last_scored"] = seen[0]
+        if alike and target.numel() > FEWEST_ROWS:
+            row["tail"] = tail_of(target.reshape(alike[0].shape), row.get("ignored"))
+
+
+def tail_of(target: Tensor, ignored: int | None) -> dict[str, Any] | None:
+    """The token that fills up sequences [B, T] of different lengths and is scored; None where there is no such token.
+
+    It stands at the ends of rows only, in runs of many different lengths. share: of all places that it takes up.
+    """
+    token = int(target[:, -1].mode().values)
+    if token == (IGNORED if ignored is None else ignored) or target.shape[1] < 4:
+        return None
+    is_token: Tensor = target.eq(token)
+    length = is_token.flip(1).long().cumprod(dim=1).sum(dim=1)  # of the run at the end of each row
+    rows = int((length >= 2).sum())
+    if int(is_token.sum()) != int(length.sum()) or rows < max(4, len(target) // 4):
+        return None
+    if int(length.unique().numel()) < 3:  # type: ignore[no-untyped-call]
+        return None
+    return {"token": token, "rows": rows, "of": len(target), "share": float(length.sum()) / target.numel()}
 
 
 def last_scored(tokens: Tensor, target: Tensor) -> dict[str, int] | None:

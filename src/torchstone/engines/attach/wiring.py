@@ -15,12 +15,15 @@ from torchstone.engines.attach.causality import Causality
 from torchstone.engines.attach.clipping import Clipping
 from torchstone.engines.attach.fingerprints import Fingerprints
 from torchstone.engines.attach.inputs import Inputs
+from torchstone.engines.attach.likeness import Likeness
 from torchstone.engines.attach.loaders import Loaders
 from torchstone.engines.attach.losses import Losses
 from torchstone.engines.attach.models import Models
+from torchstone.engines.attach.movement import Movement
 from torchstone.engines.attach.optimizers import Optimizers
 from torchstone.engines.attach.outputs import Outputs
 from torchstone.engines.attach.patches import Patches
+from torchstone.engines.attach.postmortem import PostMortem
 from torchstone.engines.attach.ranks import Ranks
 from torchstone.engines.attach.recorder import Recorder
 from torchstone.engines.attach.redealt import Redealt
@@ -30,6 +33,7 @@ from torchstone.engines.attach.scalers import Scalers
 from torchstone.engines.attach.schedulers import Schedulers
 from torchstone.engines.attach.scores import Scores
 from torchstone.engines.attach.seeds import Seeds
+from torchstone.engines.attach.sides import Sides
 from torchstone.engines.attach.stretches import Stretches
 from torchstone.engines.attach.targets import Targets
 from torchstone.engines.attach.units import Units
@@ -63,12 +67,16 @@ class Wiring:
         inputs = Inputs(recorder, self.models, self.losses)
         Fingerprints(recorder, self.loaders)
         Redealt(recorder, self.loaders)
+        Sides(recorder, self.loaders)
         Asking(recorder, self.models)
         Causality(recorder, self.models, inputs)
         Scores(recorder, self.loaders, self.losses)
         Targets(recorder, self.losses, inputs)
         Outputs(recorder, self.models, self.backwards, self.optimizers)
         Bystanders(recorder, self.models, self.optimizers)
+        PostMortem(recorder, self.models, self.optimizers, self.backwards, self.losses)
+        Movement(recorder, self.models, self.optimizers)
+        Likeness(recorder, self.models, self.optimizers, self.loaders)
 
     def attach(self) -> None:
         """Replaces and hooks what is to be seen."""

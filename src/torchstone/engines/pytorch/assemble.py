@@ -18,27 +18,20 @@ from torchstone.core.dataset import Dataset, Split
 from torchstone.core.errors import StoneError
 from torchstone.core.plan import Plan
 from torchstone.core.task import Task
-from torchstone.engines.pytorch import groups, heads, losses, machine
-from torchstone.engines.pytorch.adapters import Adapter
-from torchstone.engines.pytorch.averaging import Averaging
+from torchstone.engines.pytorch import heads, losses, machine
 from torchstone.engines.pytorch.batch import Source
 from torchstone.engines.pytorch.difficulty import difficulty_for
 from torchstone.engines.pytorch.feed import EACH_ONCE, Feed
-from torchstone.engines.pytorch.freezing import freeze, frozen_modules
-from torchstone.engines.pytorch.inits import initialise
+from torchstone.engines.pytorch.fitting import average_of, fitted, loss_of, optimizer_of, part_of, schedule_of
 from torchstone.engines.pytorch.job import Job, Validation
 from torchstone.engines.pytorch.memory import keep_freed_pages
-from torchstone.engines.pytorch.optimizers.schedule_free import Averaged, ScheduleFree
-from torchstone.engines.pytorch.rates import check_momentum
-from torchstone.engines.pytorch.recompute import recompute
 from torchstone.engines.pytorch.ruler import Ruler, ruler_for
 from torchstone.engines.pytorch.saver import Saver
 from torchstone.engines.pytorch.shrinkage import shrinkage
 from torchstone.engines.pytorch.stopping import stop_on
 from torchstone.engines.pytorch.strategies import Strategy
-from torchstone.engines.pytorch.sync_batchnorm import check_windows, synchronised
+from torchstone.engines.pytorch.sync_batchnorm import check_windows
 from torchstone.engines.pytorch.training_rows import TrainingRows, refuse_difficulty, training_rows
-from torchstone.engines.pytorch.unfreezing import unfreezing
 from torchstone.engines.pytorch.weights import given
 from torchstone.parts import metrics
 from torchstone.parts.samplers import ByDifficulty
@@ -105,7 +98,7 @@ def start(plan: Plan, strategy: str | None = None) -> Strategy:
     device = machine.pick_device(plan["train.device"])
     name = strategy or plan["train.strategy"]
     minutes = plan.get("train.rank_timeout_minutes")
-    options = {"timeout_minutes": minutes} if name == "ddp" and minutes else {}
+    options = {"timeout_minutes": minutes} if name != "single" and minutes else {}
     started: Strategy = catalog.find(f"{ROOM}.strategies", name)(device, **options)
     return started
 
@@ -115,20 +108,11 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
     plan = setting.plan
     seed = int(plan["train.seed"])
     seed_generators(seed)
-    loss = _loss(plan)
-    built = build_model(setting)
-    initialise(built, plan)
-    _adapt(plan, built)
-    model = losses.with_weights_of(loss, synchronised(built) if plan.get("train.sync_batchnorm") else built)
-    frozen = freeze(model, plan.get("train.freeze") or [])
-    releases = unfreezing(model, plan.get("train.unfreeze"), int(plan["train.epochs"]))
-    frozen = frozen if releases is None else frozen_modules(model)
-    if plan.get("train.recompute"):
-        recompute(model)
-    model = strategy.wrap(model)
-    optimizer, rates = _optimizer(plan, model)
-    schedule = _part(plan, "schedule", "torchstone.parts.schedules")
-    check_momentum(schedule, optimizer)
+    loss = loss_of(plan)
+    made = fitted(plan, build_model(setting), loss)
+    model, releases = strategy.wrap(made.model), made.releases
+    optimizer, rates = optimizer_of(plan, model)
+    strategy.share(optimizer)
     training = training_rows(setting.dataset, setting.encoding, plan, open_source(setting))
     feed = _feed(setting, training, strategy)
     _check_shares(plan, loss, feed)
@@ -138,20 +122,20 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
         model=model,
         loss=loss,
         optimizer=optimizer,
-        schedule=schedule,
+        schedule=schedule_of(plan, optimizer),
         feed=feed,
         epochs=int(plan["train.epochs"]),
         strategy=strategy,
         precision=catalog.find(f"{ROOM}.precisions", plan["train.precision"])(strategy.device),
         validation=validation_of(setting, training.source, "validation"),
         saver=saver,
-        average=_average(plan, model, optimizer),
+        average=average_of(plan, model, optimizer),
         clip_norm=float(plan["train.clip_norm"]),
-        clipping=_part(plan, "clipping", f"{ROOM}.clipping"),
+        clipping=part_of(plan, "clipping", f"{ROOM}.clipping"),
         shrinkage=shrinkage(model, optimizer, plan.get("train.l1") or 0.0, plan.get("parameters.groups") or ()),
         patience=int(plan["train.patience"]),
         stop_on=stop_on(plan, has_validation=bool(len(setting.dataset.rows("validation")))),
-        frozen=frozen,
+        frozen=made.frozen,
         unfreezing=releases,
         sample_every=int(plan["train.sample_every"]),
         names=training.name,
@@ -172,33 +156,6 @@ def seed_generators(seed: int) -> None:
     np.random.seed(seed % 2**32)
 
 
-def _part(plan: Plan, piece: str, folder: str, *arguments: Any) -> Any:
-    """The part that a plan names for a field, with its options; None where the plan does without."""
-    name = plan.get(f"{piece}.name")
-    return catalog.find(folder, name)(*arguments, **plan.section(f"{piece}.options")) if name else None
-
-
-def _adapt(plan: Plan, model: nn.Module) -> None:
-    """Puts the adapter in, after the first weights are set: they are looked up by the names of plain layers."""
-    adapter: Adapter | None = _part(plan, "adapter", f"{ROOM}.adapters")
-    if adapter is None:
-        return
-    if plan.get("train.unfreeze"):
-        raise StoneError("an adapter keeps the rest frozen; train.unfreeze would thaw it", where="train.unfreeze",
-                         fix="leave one of the two out")
-    adapter(model)
-
-
-def _loss(plan: Plan) -> losses.Loss:
-    loss: losses.Loss = _part(plan, "loss", f"{ROOM}.losses")
-    if losses.needs_whole_batch(loss) and plan["train.accumulate"] > 1:
-        raise StoneError(
-            f"{plan['loss.name']} compares the examples of a batch; cut into {plan['train.accumulate']} micro-batches "
-            "it is another loss", where="train.accumulate", fix="set train.accumulate to 1",
-        )  # fmt: skip
-    return loss
-
-
 def _check_shares(plan: Plan, loss: losses.Loss, feed: Feed) -> None:
     """A rank without an example would keep the others waiting where a loss gathers what all ranks hold."""
     smallest = min(len(rows) for rows in feed.window_rows(0))
@@ -210,47 +167,15 @@ def _check_shares(plan: Plan, loss: losses.Loss, feed: Feed) -> None:
         )  # fmt: skip
 
 
-def _average(plan: Plan, model: nn.Module, optimizer: torch.optim.Optimizer) -> Averaging | None:
-    name = plan.get("averaging.name")
-    if isinstance(optimizer, ScheduleFree):
-        if name:
-            raise StoneError(f"schedule_free averages the weights itself; {name} would average them twice",
-                             where="averaging", fix="leave averaging out")
-        return Averaged(model, optimizer)
-    made: Averaging | None = _part(plan, "averaging", f"{ROOM}.averaging", model)
-    return made
-
-
-def _optimizer(plan: Plan, model: nn.Module) -> tuple[torch.optim.Optimizer, list[float]]:
-    options = plan.section("optimizer.options")
-    parameters, _ = groups.parameter_groups(
-        model, weight_decay=options.get("weight_decay", 0.0), rules=plan.get("parameters.groups") or (),
-        layer_decay=plan.get("parameters.layer_decay") or 1.0, apart_hidden=plan["optimizer.name"] == "muon",
-    )  # fmt: skip
-    if plan["optimizer.name"] == "muon" and not any(group["name"].startswith("hidden") for group in parameters):
-        raise StoneError("muon is for hidden weights with two axes; this model has none", where="optimizer",
-                         fix="use adamw, which muon would be here")
-    if plan["optimizer.name"] == "sam" and plan["train.precision"] == "fp16":
-        raise StoneError("sam takes two gradients a step, of which a loss scaler can judge one only", where="optimizer",
-                         fix="set train.precision to bf16 or fp32")
-    part = catalog.find(f"{ROOM}.optimizers", plan["optimizer.name"])
-    try:
-        optimizer: torch.optim.Optimizer = part(parameters, **options)
-    except (ValueError, AssertionError) as error:
-        name = plan["optimizer.name"]
-        raise StoneError(f"the optimizer cannot be built: {error}", where=f"optimizer {name}") from error
-    return optimizer, groups.scaled_rates(optimizer)
-
-
 def _feed(setting: Setting, training: TrainingRows, strategy: Strategy) -> Feed:
     plan, rows = setting.plan, training.rows
     num_classes = len(setting.dataset.classes)
-    sampler = _part(plan, "sampler", "torchstone.parts.samplers") or EACH_ONCE
+    sampler = part_of(plan, "sampler", "torchstone.parts.samplers") or EACH_ONCE
     refuse_difficulty(plan, isinstance(sampler, ByDifficulty))
     return Feed(
         sampler=sampler, difficulty=difficulty_for(sampler, setting.dataset, rows, int(plan["train.epochs"])),
         labels=training.labels if setting.task.target == "single" else None,
-        mix=_part(plan, "mix", f"{ROOM}.mixes", num_classes),
+        mix=part_of(plan, "mix", f"{ROOM}.mixes", num_classes),
         source=training.source, rows=rows, batch_size=min(int(plan["train.batch_size"]), len(rows)),
         seed=int(plan["train.seed"]), accumulate=int(plan["train.accumulate"]),
         workers=int(plan["train.workers"]), rank=strategy.rank, world=strategy.world,

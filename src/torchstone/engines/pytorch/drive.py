@@ -27,9 +27,11 @@ from torchstone.engines.pytorch.assemble import Setting, assemble, fit_encoding,
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.judgement import load_best, write_predictions
 from torchstone.engines.pytorch.loop import fit
+from torchstone.engines.pytorch.preflight.ahead import Care, announcing
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.remarks import Remarks, remarks_on
 from torchstone.engines.pytorch.saver import Saver
+from torchstone.engines.pytorch.watched import attended
 from torchstone.engines.pytorch.weights.given import without_weights
 from torchstone.engines.pytorch.weights.report import write_report
 
@@ -38,9 +40,13 @@ EPOCH_GAP_S = 5.0
 
 
 def drive(
-    run: Run, setting: Setting, observers: Sequence[Observer], *, resume: bool, notes: Sequence[str] = ()
-) -> dict[str, Any]:
+    run: Run, setting: Setting, observers: Sequence[Observer], *, resume: bool, notes: Sequence[str] = (),
+    care: Care | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Trains in the run's folder, on every rank; returns the content of result.json.
+
+    care: who looks at a new run before its first step and may block it, and who makes the doctor that watches it, on
+    rank 0; their findings are events. A blocked run has the status "blocked" and has left no event.
 
     The setting's encoding is taken from the run's folder, or learnt and put there.
 
@@ -61,7 +67,14 @@ def drive(
         for watcher in watchers:
             for text in [*notes, *told]:
                 watcher(Event("note", progress.step, {"text": text}))
-        return _train(run, setting, job, progress, recorder, watchers)
+        care = care or Care()
+        seen = care.ahead(setting, job) if care.ahead is not None and not resume else None
+        if seen is not None and seen.is_blocked:
+            return {"status": "blocked"}
+        watchers = announcing(seen, watchers)
+        loss, classes = str(setting.plan["loss.name"]), setting.dataset.classes
+        with attended(job, care.doctor, watchers, step=progress.step, loss=loss, classes=classes) as attending:
+            return _train(run, setting, job, progress, recorder, [*attending, *watchers])
     except RuntimeError as error:
         raise _lost_rank(error, run) or error from error
     finally:

@@ -40,7 +40,7 @@ def parameter_groups(
     parameter of the model: a name with "embed", "pos_" or "token" whose owner is no layer of torch, since they are
     rows to look up or to add, not weights of a sum); every bias; everything with one axis or none, such as the
     scale of a norm layer that torch does not know. Source: Loshchilov & Hutter 2019 do not treat them apart; the
-    exclusion is that of Goyal et al. 2017, section 5.3 (BatchNorm), and of GPT-3's and BERT's published code.
+    exclusion is that of Goyal et al. 2017, section 5.1 (BatchNorm), and of GPT-3's and BERT's published code.
 
     A parameter used in several places is listed once, under its first name: it decays unless one of its places
     is a norm or an embedding. A frozen one is in no group; the receipt says "frozen".

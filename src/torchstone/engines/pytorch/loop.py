@@ -25,6 +25,7 @@ from torchstone.core.event import Event, Kind, Observer
 from torchstone.engines.pytorch.feed import Window
 from torchstone.engines.pytorch.freezing import to_train_mode
 from torchstone.engines.pytorch.job import Job
+from torchstone.engines.pytorch.postmortem.keep import look_back
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.ruler import measure_if_due
 from torchstone.engines.pytorch.scoring import Scores, agreed_weights, score
@@ -152,7 +153,9 @@ def judge(job: Job, progress: Progress, watch: Watch, result: Scores, seconds: f
         metric = metrics.get(validation.metric)
         progress.schedule = job.schedule.update(progress.schedule, metric, validation.direction)
     train_loss = progress.loss_sum / progress.weight_sum if progress.weight_sum else None
-    counts = {"train_loss": train_loss, "n": result.num, "of": result.expected, "is_best": is_best}
+    counts: dict[str, Any] = {"train_loss": train_loss, "n": result.num, "of": result.expected, "is_best": is_best}
+    if (answers := result.answers(validation.target)) is not None:
+        counts["answers"] = answers
     speed = {"seconds": seconds, "examples_per_s": result.num / max(seconds, 1e-9)}
     watch.tell("validation", progress.step, {**record, **counts, **speed})
     return is_best
@@ -169,14 +172,15 @@ def save(job: Job, progress: Progress, watch: Watch, *, is_best: bool = False, i
 
 
 def fail(job: Job, progress: Progress, watch: Watch, window: Window, outcome: Outcome) -> None:
-    """Ends the run before the update that a non-finite number would have spoilt, and names the examples."""
+    """Ends the run before the update that a non-finite number would have spoilt; names examples and layer."""
     assert outcome.problem is not None
     rows = outcome.problem.culprits or tuple(window.rows.tolist())
     progress.status = "failed"
     seen = {"problem": outcome.problem.what, "value": outcome.problem.value, "loss": outcome.row["loss"]}
     place = {"epoch": progress.epoch, "window": window.index, "is_culprit_known": bool(outcome.problem.culprits)}
     examples = {"rows": list(rows), "examples": [job.names(row) for row in rows[:20]], "num": len(rows)}
-    watch.tell("finding", progress.step, {**seen, **place, **examples})
+    autopsy = look_back(job, progress, window, before=outcome.before, scale=outcome.row["scale"])
+    watch.tell("finding", progress.step, {**seen, **place, **examples, "post_mortem": autopsy})
 
 
 def agree(job: Job, *wishes: bool) -> list[bool]:

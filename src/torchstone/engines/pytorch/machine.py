@@ -109,8 +109,8 @@ def current_type() -> str:
     return "no accelerator" if accelerator is None else accelerator.type
 
 
-def pick_device(name: str) -> torch.device:
-    """The device of this rank; raises StoneError where the machine has none of that type."""
+def known_device(name: str) -> torch.device:
+    """The device that a recipe names; raises StoneError where there is none of that name, or this machine lacks it."""
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -120,6 +120,18 @@ def pick_device(name: str) -> torch.device:
     has = current_type()
     if has != device.type:
         raise StoneError(f"'{name}' is not here; this machine has {has}", where="train.device", fix="use cpu")
+    num = torch.accelerator.device_count()
+    if ":" in name and device.index >= num:
+        raise StoneError(f"'{name}' is not here; this machine has {num} of them, counted from 0", where="train.device",
+                         fix=f"use {device.type}:{num - 1} or {device.type}")
+    return device
+
+
+def pick_device(name: str) -> torch.device:
+    """The device of this rank, chosen for what follows; raises StoneError where this machine has none of that name."""
+    device = known_device(name)
+    if device.type == "cpu":
+        return device
     if ":" not in name:
         device = torch.device(device.type, int(os.environ.get("LOCAL_RANK", "0")))
     torch.accelerator.set_device_index(device.index)

@@ -57,17 +57,8 @@ def size_of(name: str, shape: Shape, options: Mapping[str, Any], modality: Modal
     """
     if modality not in ("image", "text", "table"):
         return None
-    part = catalog.find(MODELS, name)
-    known = {option.name for option in catalog.options(part)}
-    # weights are large to read, and no number of theirs counts here
-    given = {key: value for key, value in {**options, "weights": None}.items() if key in known}
-    try:
-        with torch.device("meta"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a width of 0 is told as an error, with its place
-            model: nn.Module = part(shape, **given)
-    except (ValueError, AssertionError, ArithmeticError) as error:
-        raise StoneError(f"the model cannot be built: {error}", where=f"model {name}") from error
-    except (TypeError, RuntimeError, NotImplementedError):  # it asks for a number, which the meta device has none of
+    model = on_meta(name, shape, options)
+    if model is None:
         return None
     tokens = min(shape.max_length, FEW_TOKENS) if _is_recurrent(model) else shape.max_length
     inputs = _inputs(shape, tokens, modality)
@@ -82,6 +73,26 @@ def size_of(name: str, shape: Shape, options: Mapping[str, Any], modality: Modal
     weight_bytes = sum(tensor.nbytes for tensor in [*parameters, *model.buffers()])
     kept_one, again_one = (None if value is None else int(value * grown / TRIAL) for value in (kept, again))
     return ModelSize(sum(p.numel() for p in parameters), weight_bytes, kept_one, again_one, num_blocks, last)
+
+
+def on_meta(name: str, shape: Shape, options: Mapping[str, Any]) -> nn.Module | None:
+    """A model part with its shapes and names and no numbers; given weights are not read.
+
+    None for a part that cannot be built without data. Raises StoneError where the part refuses its options.
+    """
+    part = catalog.find(MODELS, name)
+    known = {option.name for option in catalog.options(part)}
+    # weights are large to read, and no number of theirs counts here
+    given = {key: value for key, value in {**options, "weights": None}.items() if key in known}
+    try:
+        with torch.device("meta"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a width of 0 is told as an error, with its place
+            model: nn.Module = part(shape, **given)
+    except (ValueError, AssertionError, ArithmeticError) as error:
+        raise StoneError(f"the model cannot be built: {error}", where=f"model {name}") from error
+    except (TypeError, RuntimeError, NotImplementedError):  # it asks for a number, which the meta device has none of
+        return None
+    return model
 
 
 def _is_recurrent(model: nn.Module) -> bool:

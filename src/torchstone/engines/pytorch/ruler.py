@@ -38,16 +38,21 @@ class Ruler:
 
 
 def ruler_for(examples: Validation, task: Task, loss: Loss) -> Ruler:
-    """The ruler of a task; raises StoneError where one example has no loss: by its task, or by what the loss compares.
+    """The ruler of a task; raises StoneError as `check_measurable`.
 
     For classes and labels it is cross-entropy whatever the run's loss is, so that class weights do not make rare
     classes hard.
     """
+    check_measurable(task, loss)
+    return Ruler(examples, partial(example_losses, kind=task.target))
+
+
+def check_measurable(task: Task, loss: Loss) -> None:
+    """Raises StoneError where one example has no loss of its own: by its task, or by what the loss compares."""
     if task.target not in KINDS or needs_whole_batch(loss):
         why = "the loss compares the examples of a batch" if task.target in KINDS else f"the task is {task.name}"
         raise StoneError(f"the sampler goes by the loss of each example, and here one alone has none: {why}",
                          where="sampler", fix="use the sampler shuffled")  # fmt: skip
-    return Ruler(examples, partial(example_losses, kind=task.target))
 
 
 def measure_if_due(job: Job, progress: Progress) -> None:

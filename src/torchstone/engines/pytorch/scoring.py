@@ -15,6 +15,9 @@ from torchstone.engines.pytorch.freezing import modes_kept
 from torchstone.engines.pytorch.job import Job, Validation
 from torchstone.engines.pytorch.recalibration import holding
 
+# Classes up to which a validation says how often each was the answer: the trace holds a number for each.
+MOST_CLASSES = 200
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -25,6 +28,14 @@ class Scores:
     loss: float
     num: int
     expected: int
+
+    def answers(self, target: np.ndarray) -> list[int] | None:
+        """How often each of K classes was the answer; None where targets are no class numbers or K is too large."""
+        is_classes = self.scores.ndim == 2 and target.ndim == 1 and target.dtype.kind in "iu"
+        if not is_classes or self.scores.shape[1] > MOST_CLASSES or not len(self.scores):
+            return None
+        counts: list[int] = np.bincount(self.scores.argmax(1), minlength=self.scores.shape[1]).tolist()
+        return counts
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from torchstone.engines.pytorch.scoring import averaged_state, exported_state
 
 def take(job: Job, progress: Progress) -> Content:
     """Copies everything to host memory; every rank calls it, rank 0's copy is the one to write."""
-    optimizer, numbers = _flatten(job.optimizer.state_dict())
+    optimizer, numbers = _flatten(job.strategy.whole(job.optimizer.state_dict()))
     tensors = {
         "model": _copy(exported_state(job)),
         "optimizer": _copy(optimizer),
@@ -44,7 +44,8 @@ def restore(job: Job, content: Content) -> tuple[Progress, list[str]]:
     """Puts a checkpoint's content back into the job; returns where the run stands, and notes for the user."""
     notes: list[str] = []
     _load_model(job, content.tensors["model"])
-    job.optimizer.load_state_dict(_unflatten(content.tensors["optimizer"], content.state["optimizer"]))
+    saved = _unflatten(content.tensors["optimizer"], content.state["optimizer"])
+    job.optimizer.load_state_dict(job.strategy.own(saved))
     if job.average is not None and "averaged" in content.tensors:
         job.average.load(content.tensors["averaged"], content.state.get("average", 0))
         job.statistics.forget()

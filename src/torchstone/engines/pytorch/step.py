@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from torchstone.engines.pytorch.feed import Window
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.optimizers.sam import Sam
+from torchstone.engines.pytorch.postmortem.generators import Generators, generators
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.rates import set_rates
 from torchstone.engines.pytorch.uphill import take_uphill_gradients
@@ -39,15 +40,17 @@ class NonFinite:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a step did: its ledger row, and what stopped it, if anything did."""
+    """What a step did: its ledger row, what stopped it, if anything did, and the generators as it found them."""
 
     row: dict[str, Any]
     problem: NonFinite | None = None
+    before: Generators = field(default_factory=dict)
 
 
 def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Outcome:
     """Trains on one window: forward and backward per micro-batch, then at most one update of the weights."""
     started = time.perf_counter()
+    before = generators(job.strategy.device)
     rates = set_rates(job, progress)
     job.optimizer.zero_grad(set_to_none=True)
     if job.buffers:
@@ -86,7 +89,7 @@ def take_step(job: Job, window: Window, progress: Progress, wait_s: float) -> Ou
         progress.loss_sum += loss_sum
         progress.weight_sum += weight
     row["step_ms"] = (time.perf_counter() - started) * 1e3
-    return Outcome(row, problem)
+    return Outcome(row, problem, before)
 
 
 def finish_step(

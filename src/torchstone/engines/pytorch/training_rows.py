@@ -20,7 +20,7 @@ from torchstone.core.errors import StoneError
 from torchstone.core.plan import Plan
 from torchstone.engines.pytorch.batch import Source
 from torchstone.engines.pytorch.sources.table import TableSource, gap_columns
-from torchstone.parts.resamplers import Resampler, Rows
+from torchstone.parts.resamplers import GROWING, Resampler, Rows, check_counts
 
 FOLDER = "torchstone.parts.resamplers"
 
@@ -68,6 +68,12 @@ def training_rows(dataset: Dataset, encoding: dict[str, Any], plan: Plan, source
         extended, np.concatenate([rows[result.kept], synthetic]), np.concatenate([labels[result.kept], made]),
         dataset, made.tolist(),
     )  # fmt: skip
+
+
+def refuse_small_classes(plan: Plan, labels: np.ndarray) -> None:
+    """Raises StoneError where a resampler is to make rows of a class that has too few: labels int64 [N], training."""
+    if plan.get("data.resample.name") in GROWING:
+        check_counts(np.bincount(labels).tolist(), **plan.section("data.resample.options"))
 
 
 def refuse_difficulty(plan: Plan, goes_by_difficulty: bool) -> None:

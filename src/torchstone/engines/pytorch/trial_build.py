@@ -20,7 +20,7 @@ def refusal(piece: str, folder: str, name: str, options: Mapping[str, Any]) -> S
     built by `model_size`; a part that takes what is not there yet (an adapter: the model) is not tried.
     """
     part = catalog.find(folder, name)
-    first: dict[str, tuple[Any, ...]] = {"optimizer": (_groups(),), "averaging": (nn.Linear(2, 2),), "mix": (2,)}
+    first: dict[str, tuple[Any, ...]] = {"optimizer": (toy_groups(),), "averaging": (nn.Linear(2, 2),), "mix": (2,)}
     if piece not in first and _needs_more(part):
         return None
     random_state = torch.random.get_rng_state()
@@ -40,6 +40,7 @@ def _needs_more(part: Callable[..., Any]) -> bool:
     return any(p.default is p.empty and p.kind is not p.KEYWORD_ONLY for p in parameters)
 
 
-def _groups() -> list[dict[str, Any]]:
+def toy_groups() -> list[dict[str, Any]]:
+    """Parameter groups of two small weights, as an optimizer takes them; one of them is what muon asks for."""
     weights = [nn.Parameter(torch.zeros(2, 2)) for _ in range(2)]
     return [{"params": [weight], "name": name} for weight, name in zip(weights, ("hidden", "decayed"), strict=True)]

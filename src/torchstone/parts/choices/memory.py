@@ -22,9 +22,9 @@ SHARE = 0.7  # of the memory, as --find-batch plans: the rest is for validation,
 def fixed_bytes(facts: Facts, optimizer: str) -> int:
     """Bytes of weights, gradients, the optimizer's state and an average of the weights: what no batch changes.
 
-    facts: parameters, weight_bytes, and has_average.
+    facts: parameters, weight_bytes, has_average, and state_owners where ranks share out the state.
     """
-    state = STATE_BYTES.get(optimizer, TWO_MEANS) * int(facts["parameters"])
+    state = STATE_BYTES.get(optimizer, TWO_MEANS) * int(facts["parameters"]) // int(facts.get("state_owners", 1))
     return int(facts["weight_bytes"]) * (3 if facts.get("has_average") else 2) + state
 
 
@@ -54,11 +54,11 @@ def choose_memory(facts: Facts, optimizer: str) -> list[Choice]:
     again = facts.get("recomputed_bytes")
     is_anew = fits < needed and bool(again)
     micro = max(budget - fixed, 0) // int(again) if is_anew and again else fits
-    said = f"{_gib(fixed)} of weights, gradients and state and {_gib(facts['kept_bytes'])} for each example"
-    room = f"{_gib(budget)} ({SHARE:.0%} of the memory)"
+    each = size_text(int(again) if is_anew and again else int(facts["kept_bytes"]))
+    said = f"about {size_text(fixed)} for weights, gradients and state and {each} for each example"
+    room = f"{size_text(budget)}, {SHARE:.0%} of the memory"
     pieces = math.ceil(batch / max(micro, 1))
-    return [_accumulate(pieces, batch, micro, f"about {said}; {room}"),
-            _recompute(is_anew, f"{needed} examples at a time; {said}; {room}")]
+    return [_accumulate(pieces, batch, micro, f"{said}, of {room}"), _recompute(is_anew, fits, needed, batch)]
 
 
 def _accumulate(pieces: int, batch: int, micro: int, said: str) -> Choice:
@@ -69,45 +69,75 @@ def _accumulate(pieces: int, batch: int, micro: int, said: str) -> Choice:
                   f"{said}", "counted on this model; " + START, change)
 
 
-def _recompute(is_anew: bool, said: str) -> Choice:
+def _recompute(is_anew: bool, fits: int, needed: int, batch: int) -> Choice:
     if not is_anew:
-        return Choice("train.recompute", False, "derived", f"what the backward pass needs fits for {said}",
+        seen = f"all {batch:,} examples of a step fit" if fits >= batch else f"{fits:,} examples fit"
+        return Choice("train.recompute", False, "derived", f"{seen} without it",
                       changes_if="memory is short: blocks are computed anew, for about a third more time")
-    return Choice("train.recompute", True, "derived", f"else too little room for {said}: blocks keep their inputs "
-                  "alone and are computed anew, for about a third more time", CHEN, "more memory, or smaller inputs")
+    return Choice("train.recompute", True, "derived", f"only {fits:,} examples would fit at once, {needed:,} are "
+                  "wanted: blocks keep their inputs alone and are computed anew, for about a third more time", CHEN,
+                  "more memory, or smaller inputs")
 
 
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.2f} GiB" if size >= 2**30 / 100 else f"{size / 2**20:.2f} MiB"
+def size_text(size: int) -> str:
+    """Bytes as a person reads them, to three digits: `812 B`, `84.2 KiB`, `1.37 GiB`."""
+    value, units = float(size), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while value >= 999.5 and len(units) > 1:
+        value, units = value / 1024, units[1:]
+    digits = 0 if units[0] == "B" or value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f} {units[0]}"
 
 
 def _world(facts: Facts) -> int:
     return int(facts.get("world", 1))
 
 
-def _exceeds(facts: Facts) -> bool:
+def _exceeds(facts: Facts, owners: int = 1) -> bool:
     known = facts.get("parameters") and facts.get("memory_budget")
-    return bool(known) and fixed_bytes(facts, str(facts.get("optimizer", "adamw"))) > facts["memory_budget"]
+    shared = {**facts, "state_owners": owners}
+    return bool(known) and fixed_bytes(shared, str(facts.get("optimizer", "adamw"))) > facts["memory_budget"]
 
 
 STRATEGIES: tuple[Case, ...] = (
-    Case("ranks", "weights, gradients and state exceed a device, several ranks",
-         lambda f: _world(f) > 1 and _exceeds(f) and "sharded" in f.get("strategies", ()),
-         "sharded", "weights, gradients and state are cut over the ranks: together they hold them once",
-         "Rajbhandari et al. 2020, ZeRO", changes_if="they fit into one device: ddp"),
+    Case("ranks", "even with the state shared out, weights, gradients and state exceed a rank's memory",
+         lambda f: _world(f) > 1 and _exceeds(f, _world(f)) and "fsdp2" in f.get("strategies", ()),
+         "fsdp2", "weights and gradients are cut over the ranks too: together they hold them once",
+         "Zhao et al. 2023, PyTorch FSDP", changes_if="they fit with the state alone shared out: zero"),
+    Case("ranks", "weights, gradients and state exceed a rank's memory, and fit with the state shared out",
+         lambda f: _world(f) > 1 and _exceeds(f) and not _exceeds(f, _world(f)) and "zero" in f.get("strategies", ()),
+         "zero", "weights, gradients and state are too large for one, and fit where each keeps its share of the state; "
+         "the weights become those of ddp", "Rajbhandari et al. 2020, ZeRO, stage 1",
+         changes_if="they fit whole: ddp, which does not send the weights"),
     Case("ranks", "several ranks", lambda f: _world(f) > 1,
          "ddp", "each rank holds the whole model, gradients are summed", "Li et al. 2020, PyTorch Distributed",
-         changes_if="weights, gradients and state exceed a device: they would have to be cut over the ranks"),
+         changes_if="weights, gradients and state exceed a rank's memory: zero shares out the state"),
     Case("one process", "else", lambda f: True, "single", "one process; torchrun starts several", "",
          changes_if="several ranks: ddp"),
 )  # fmt: skip
 
 
 def choose_strategy(facts: Facts) -> Choice:
-    """How ranks share the work. facts: world, strategies (the parts that are there), and as `is_memory_short`."""
+    """How ranks share the work. facts: world, strategies (the parts that are there), and as `is_memory_short`.
+
+    A rank's memory is the budget of `memory_budget`: 70 % of its device, or of its part of the machine's memory.
+    """
     case = first_that_holds(STRATEGIES, facts)
     assert case is not None  # the last row always holds
     reason = f"{_world(facts)} ranks: {case.reason}" if _world(facts) > 1 else case.reason
-    if _exceeds(facts) and case.choice != "sharded":
-        reason += "; weights, gradients and state exceed the memory: nothing here cuts them over ranks yet"
-    return Choice("train.strategy", case.choice, "derived", reason, changes_if=case.changes_if)
+    if _exceeds(facts) and case.choice in ("single", "ddp"):
+        reason += "; weights, gradients and state exceed the memory"
+        reason += ": to cut the weights too (FSDP2) is not built" if _world(facts) > 1 else ""
+    return Choice("train.strategy", case.choice, "derived", reason, case.source, case.changes_if)
+
+
+def strategy_refusal(name: str, facts: Facts) -> tuple[str, str] | None:
+    """Why these ranks cannot work by the strategy that a recipe names, and what to do; None where they can."""
+    known, world = facts.get("strategies", ()), _world(facts)
+    if name not in known:
+        return f"found '{name}'; there are {', '.join(known)}", "leave it to the plan, or name one of these"
+    if name == "single" and world > 1:
+        return f"single is one process; here are {world} ranks", "leave the field out, or start without torchrun"
+    if name != "single" and world == 1:
+        return f"{name} is for several ranks; here is one process", (
+            "leave the field out, or start several: torchrun --nproc-per-node 2 -m torchstone train …")  # fmt: skip
+    return None

@@ -13,8 +13,8 @@ from torchstone.parts.choices.imbalance import BUDA, RATIO, choose_imbalance, im
 # Share of training targets beyond Tukey's outer fences (1977: 3 IQR outside the quartiles). A normal law has 0.0002 %
 # there and an exponential one 0.9 %, so that mere skew stays below SOME. MANY: starting point, ours.
 SOME, MANY = 0.01, 0.10
-# Where the squares of Huber's loss end, in robust standard deviations: 95 % as efficient as squares on a normal law
-# (Holland & Welsch 1977; Huber 1981, section 4.5).
+# Where the squares of Huber's loss end, in robust standard deviations: 95 % as efficient as squares on a normal law,
+# which a test computes; in use since Holland & Welsch 1977 (R's MASS, statsmodels' HuberT).
 TUNING = 1.345
 # Foreground against background in detection is about 1 to 1,000 (Lin et al. 2017, section 3).
 RARE_FOREGROUND = 100.0
@@ -65,24 +65,26 @@ LOSSES: tuple[Case, ...] = (
          changes_if=f"{SOME:.0%} of the targets far out: huber; quantiles are wanted: quantile"),
     Case("pairs", "two inputs that belong together or do not", lambda f: _kind(f, "pairs"),
          "contrastive", "alike are pulled together, others pushed apart up to a margin",
-         "Hadsell et al. 2006, Dimensionality Reduction by Learning an Invariant Mapping", "margin 1", _margin,
-         "angles matter and not lengths: cosine_embedding"),
+         "Hadsell et al. 2006, Dimensionality Reduction by Learning an Invariant Mapping", "margin 1 (starting point)",
+         _margin, "angles matter and not lengths: cosine_embedding"),
     Case("triplets", "examples of classes, found again by distance", lambda f: _kind(f, "triplets"),
          "triplet", "nearer to its own class than to others by a margin; the hardest of the batch teach most",
          "Hermans et al. 2017, In Defense of the Triplet Loss", "mining batch_hard",
          changes_if="wrong labels: mining batch_semi_hard (Schroff et al. 2015)"),
     Case("identity", "faces or products of many classes, and new ones later, found again by distance",
          lambda f: _kind(f, "identity"), "arcface", "classes are pushed apart by a margin of angle",
-         "Deng et al. 2019, ArcFace", "margin 0.5, scale 64", changes_if="few examples of each: triplet"),
+         "Deng et al. 2019, ArcFace, experimental settings", "margin 0.5, scale 64",
+         changes_if="few examples of each: triplet"),
     Case("views", "two views of each example and no labels, from one network", lambda f: _kind(f, "views"),
          "nt_xent", "each view is to find its partner among all others of the batch", "Chen et al. 2020, SimCLR",
-         "temperature 0.5", changes_if="views of two kinds (picture and text), or a small batch: info_nce"),
+         "temperature 0.5 (starting point)",
+         changes_if="views of two kinds (picture and text), or a small batch: info_nce"),
     Case("two_encoders", "pairs from two networks and no labels", lambda f: _kind(f, "two_encoders"),
          "info_nce", "each first view is to find its own partner among all second ones",
          "van den Oord et al. 2018, CPC; Radford et al. 2021, CLIP", "symmetric, learnt temperature",
          lambda f: {"symmetric": True, "is_learnt": True}),
     Case("boxes", f"background outweighs foreground {RARE_FOREGROUND:.0f} to 1 or more", lambda f: _kind(f, "boxes"),
-         "focal", "easy background would drown the few objects", "Lin et al. 2017, Focal Loss (RetinaNet)",
+         "focal", "easy background would drown the few objects", "Lin et al. 2017, Focal Loss: RetinaNet's setting",
          "gamma 2, alpha 0.25", lambda f: {"gamma": 2.0, "alpha": 0.25}),
     Case("mask", "a class for each pixel", lambda f: _kind(f, "mask"),
          "dice", "measures overlap, so that small objects count as much as large ones; add cross_entropy to it",
@@ -93,7 +95,7 @@ LOSSES: tuple[Case, ...] = (
          changes_if="places are known: cross_entropy for each frame"),
     Case("teacher", "the outputs of another model", lambda f: _kind(f, "teacher"),
          "distillation", "the teacher's probabilities say more than its answer",
-         "Hinton et al. 2015, Distilling the Knowledge in a Neural Network", "temperature 2",
+         "Hinton et al. 2015, Distilling the Knowledge in a Neural Network", "temperature 2 (starting point)",
          changes_if="the teacher is no better than the labels: train on these"),
 )  # fmt: skip
 

@@ -9,14 +9,15 @@ from torchstone.core.errors import StoneError
 from torchstone.core.plan import START, Choice
 from torchstone.parts.choices.case import Case, Facts, first_that_holds
 
-# Examples of one step above which the gradient hardly gets better with more of them, and plain rates diverge:
-# Goyal et al. 2017 hold ResNet-50's accuracy up to 8,192 with warm-up, You et al. 2020 start above 4,096.
+# Examples of one step above which plain rates may diverge. Starting point, ours: Goyal et al. 2017 hold ResNet-50's
+# accuracy up to 8,192 with warm-up; You et al. report that others fell short on BERT beyond 8,192.
 LARGE_BATCH = 4_096
-# Goyal et al. 2017 and He et al. 2016 train ImageNet for 90 epochs; AdamW's lead of the first epochs is gone then.
+# Goyal et al. 2017, section 5.1, train ImageNet for 90 epochs. That AdamW's lead is gone by then: starting point, ours.
 LONG_RUN = 90  # epochs
 ENOUGH = 20_000  # training pictures; below, our measured defaults for AdamW hold
 GOYAL = "Goyal et al. 2017, Accurate, Large Minibatch SGD"
 YOU = "You et al. 2020, Large Batch Optimization for Deep Learning"
+NADO = "Nado et al. 2021, A Large Batch Optimizer Reality Check"
 ADAMW = "Loshchilov & Hutter 2019, Decoupled Weight Decay Regularization"
 
 
@@ -49,7 +50,7 @@ def _adversarial(facts: Facts) -> dict[str, Any]:
 OPTIMIZERS: tuple[Case, ...] = (
     Case("adversarial", "two networks that train against each other", lambda f: f.get("family") == "adversarial",
          "adam", "the other network moves all the time: a long memory of the gradient makes them swing",
-         "Radford et al. 2016, DCGAN", "beta1 0.5, lr 0.0002", _adversarial),
+         "Radford et al. 2016, DCGAN, section 4", "beta1 0.5, lr 0.0002", _adversarial),
     Case("any", "memory is short, on a CUDA device with bitsandbytes",
          lambda f: _short(f) and f.get("device") == "cuda" and bool(f.get("has_bitsandbytes")),
          "adamw_8bit", "two bytes of state for each weight instead of eight", "Dettmers et al. 2022, 8-bit Optimizers",
@@ -58,19 +59,21 @@ OPTIMIZERS: tuple[Case, ...] = (
          "adafactor", "keeps row and column means instead of two numbers for each weight",
          "Shazeer & Stern 2018; for transformers: Raffel et al. 2020, T5", changes_if="memory is not short: adamw"),
     Case("any", "memory is short", _short,
-         "lion", "keeps one number for each weight instead of two", "Chen et al. 2023, Symbolic Discovery",
+         "lion", "keeps one number for each weight instead of two", "Chen et al. 2023, Symbolic Discovery of "
+         "Optimization Algorithms, section 5: a rate 3 to 10 times smaller than AdamW's, a decay as much larger",
          "lr a tenth of AdamW's, weight decay ten times", _lion, "memory is not short: adamw"),
     Case("any", f"more than {LARGE_BATCH:,} examples a step", lambda f: f.get("batch_size", 0) > LARGE_BATCH,
          "lamb", "each tensor's step gets the length of its weights, so that high rates do not throw single layers",
-         YOU, "lr 0.005 x sqrt(batch / 32,768)", _lamb, f"{LARGE_BATCH:,} examples a step or fewer"),
+         YOU, "lr 0.005 x sqrt(batch / 32,768)", _lamb,
+         f"{LARGE_BATCH:,} examples a step or fewer; a rate tuned for this batch: sgd or adamw do as well ({NADO})"),
     Case("cnn", f"pictures, from scratch, {LONG_RUN} epochs or more, {ENOUGH:,} pictures or more", _is_long_cnn,
          "sgd", "on long runs momentum ends at better networks of convolutions than adaptive steps",
-         f"Wilson et al. 2017, The Marginal Value of Adaptive Gradient Methods; {GOYAL}",
+         f"Wilson et al. 2017, The Marginal Value of Adaptive Gradient Methods; {GOYAL}, section 5.1",
          "momentum 0.9, Nesterov, lr 0.1 x batch / 256, weight decay 0.0001, cosine after 5 epochs of warm-up", _sgd,
          f"fewer than {LONG_RUN} epochs or pretrained weights: adamw"),
     Case("transformer", "pretrained", lambda f: f.get("family") == "transformer" and bool(f.get("is_pretrained")),
          "adamw", "rates of their own for each weight: gradients of attention differ by orders of magnitude",
-         f"{ADAMW}; warm-up: Mosbach et al. 2021, On the Stability of Fine-tuning BERT", "warm-up over 10 %",
+         f"{ADAMW}; warm-up: Mosbach et al. 2021, On the Stability of Fine-tuning BERT", "warm-up over 10 %, as there",
          changes_if="memory is short: adafactor"),
     Case("transformer", "else", lambda f: f.get("family") == "transformer",
          "adamw", "rates of their own for each weight: gradients of attention differ by orders of magnitude",
@@ -140,18 +143,19 @@ def _warmup(case: Case, facts: Facts) -> list[Choice]:
     """Warm-up where the row asks for another than the modality's own."""
     if case.choice == "sgd":
         share = float(f"{5 / facts['epochs']:.2g}")
-        return [Choice("schedule.options.warmup", share, "derived", "5 epochs", GOYAL)]
+        return [Choice("schedule.options.warmup", share, "derived", "5 epochs", f"{GOYAL}, section 2.2")]
     if case.kind == "transformer" and case.condition == "pretrained":
         return [Choice("schedule.options.warmup", 0.1, "derived", "pretrained weights are soon spoilt by large steps",
-                       "Mosbach et al. 2021; BERT's published code")]
+                       "Mosbach et al. 2021, On the Stability of Fine-tuning BERT, and its published configurations")]
     return []
 
 
 CLIPPING: tuple[Case, ...] = (
     Case("recurrent", "else", lambda f: f.get("family") == "recurrent", "1.0",
-         "gradients through time grow by products: single steps would be wild", "Pascanu et al. 2013"),
+         "gradients through time grow by products: single steps would be wild", f"Pascanu et al. 2013; 1.0: {START}"),
     Case("transformer", "else", lambda f: f.get("family") == "transformer", "1.0",
-         "attention has rare, very large gradients", "Zhang et al. 2020; 1.0 as in BERT's and GPT-3's training"),
+         "attention has rare, very large gradients", "Zhang et al. 2020; 1.0 as in BERT's published "
+         "code (optimization.py) and for GPT-3 (Brown et al. 2020, appendix B)"),
     Case("any", "else", lambda f: True, "1.0", "guards against single wild steps; most steps are below it", START),
 )  # fmt: skip
 

@@ -5,9 +5,11 @@ Legend of axes: N training rows, M of them that stay, S synthetic rows, D number
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from torchstone.core.errors import StoneError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,5 +33,20 @@ class Resampled:
     made: Rows
 
 
+# The resamplers that make rows, between those of a class.
+GROWING = ("smote", "smote_tomek")
+
 # (rows, seed) → what is learnt from instead
 Resampler = Callable[[Rows, int], Resampled]
+
+
+def check_counts(counts: Sequence[int], *, neighbors: int, share: float) -> None:
+    """Raises StoneError where a class that grows has no more rows than `neighbors`; counts: rows of each class."""
+    largest = max(counts)
+    few = min((count for count in counts if 0 < count < round(share * largest)), default=neighbors + 1)
+    if few <= neighbors:
+        fix = f"set data.resample.neighbors to {few - 1} or less" if few > 1 else "find more examples of it"
+        raise StoneError(
+            f"the smallest class has {few} training rows; between each row and its {neighbors} nearest of the class "
+            f"at least {neighbors + 1} are needed", where="data.resample.neighbors", fix=fix,
+        )  # fmt: skip

@@ -6,24 +6,27 @@ Legend of axes: N training rows, S synthetic rows, D numbers, C categories.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections import Counter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from torchstone.core.errors import StoneError, missing_extra
-from torchstone.parts.resamplers import Rows
+from torchstone.parts.resamplers import Rows, check_counts
 
 if TYPE_CHECKING:
     import numpy as np
 
 
+def check_installed() -> None:
+    """Raises StoneError where imbalanced-learn is not installed; it is not imported yet."""
+    if importlib.util.find_spec("imblearn") is None:
+        raise missing_extra("imbalanced-learn", "imbalance", "data.resample")
+
+
 def _room(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(f"imblearn.{name}")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "imblearn":
-            raise
-        raise missing_extra("imbalanced-learn", "imbalance", "data.resample") from error
+    check_installed()
+    return importlib.import_module(f"imblearn.{name}")
 
 
 def made_between(rows: Rows, seed: int, *, neighbors: int, share: float) -> Rows:
@@ -47,16 +50,9 @@ def made_between(rows: Rows, seed: int, *, neighbors: int, share: float) -> Rows
 
 def _wanted(labels: np.ndarray, neighbors: int, share: float) -> dict[int, int]:
     counts = Counter(labels.tolist())
+    check_counts(list(counts.values()), neighbors=neighbors, share=share)
     largest = max(counts.values())
-    wanted = {label: max(count, round(share * largest)) for label, count in sorted(counts.items())}
-    few = min((count for label, count in counts.items() if wanted[label] > count), default=neighbors + 1)
-    if few <= neighbors:
-        fix = f"set data.resample.neighbors to {few - 1} or less" if few > 1 else "find more examples of it"
-        raise StoneError(
-            f"the smallest class has {few} training rows; between each row and its {neighbors} nearest of the class "
-            f"at least {neighbors + 1} are needed", where="data.resample.neighbors", fix=fix,
-        )  # fmt: skip
-    return wanted
+    return {label: max(count, round(share * largest)) for label, count in sorted(counts.items())}
 
 
 def _method(rows: Rows, options: dict[str, Any]) -> Any:
@@ -92,7 +88,8 @@ def _indicators(rows: Rows) -> list[np.ndarray]:
 
 
 def check_smote(neighbors: int, share: float) -> None:
-    """Raises StoneError for options that are out of range."""
+    """Raises StoneError for options that are out of range, and without imbalanced-learn."""
+    check_installed()
     if neighbors < 1:
         raise StoneError(f"neighbors is {neighbors}; it must be 1 or more", where="data.resample.neighbors",
                          fix="leave it out for 5")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from torchstone.core.errors import StoneError
 from torchstone.parts.resamplers import Resampled, Resampler, Rows
-from torchstone.parts.resamplers._imblearn import outside_links
+from torchstone.parts.resamplers._imblearn import check_installed, outside_links
 
 _CLASSES = {"frequent": "not minority", "all": "all"}
 
@@ -19,6 +19,7 @@ def tomek(*, classes: Literal["frequent", "all"] = "frequent") -> Resampler:
 
     classes: `frequent`: only rows of other classes than the smallest are left out; `all`: both rows of a link.
     """
+    check_installed()
     if classes not in _CLASSES:
         raise StoneError(f"classes is '{classes}'; there are frequent and all", where="data.resample.classes")
 

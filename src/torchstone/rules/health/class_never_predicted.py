@@ -7,9 +7,12 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
+from torchstone.rules._pictures import bars
 from torchstone.rules._watched import Row, Rows, at, of, toy_loop, toy_pass
 
 PASSES, EXAMPLES, SHARE = 3, 10, 0.02
+# Share of a run, where it is known, that may still be to come.
+LEFT = 0.5
 
 
 def check(rows: Rows) -> Iterator[Finding]:
@@ -20,7 +23,7 @@ def check(rows: Rows) -> Iterator[Finding]:
             passes[row["loader"]].append(row)
     for group in passes.values():
         last = group[-PASSES:]
-        if len(last) < PASSES:
+        if len(last) < PASSES or last[-1].get("left", 0) > LEFT:
             continue
         num, truth = sum(last[-1]["truth"]), last[-1]["truth"]
         missing = [
@@ -28,9 +31,12 @@ def check(rows: Rows) -> Iterator[Finding]:
             if count >= max(EXAMPLES, SHARE * num) and all(row["answers"][label] == 0 for row in last)
         ]  # fmt: skip
         if missing:
-            named = ", ".join(f"{label} ({truth[label]} examples)" for label in missing[:4])
+            names = last[-1].get("classes") or [str(label) for label in range(len(truth))]
+            named = ", ".join(f"{names[label]} ({truth[label]} examples)" for label in missing[:4])
+            never = [(str(names[label]), float(truth[label])) for label in missing]
             yield found(RULE, f"in the last {PASSES} evaluations no example was ever taken for class {named}",
-                        where=at(last[-1]), evidence={"classes": missing[:20], "passes": PASSES})
+                        where=at(last[-1]), evidence={"classes": missing[:20], "passes": PASSES,
+                                  "bars": bars("examples of the classes that are never the answer", never)})
 
 
 def _passes(answers: list[int]) -> list[dict[str, object]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
+from torchstone.rules._pictures import bars
 from torchstone.rules._watched import Rows, at, of, place_of, toy_loop
 
 SHARE, SAMPLES, EXAMPLES = 0.8, 4, 100
@@ -21,8 +22,15 @@ def check(rows: Rows) -> Iterator[Finding]:
             what = (f"{row['num_dead']:.0f} of {row['num']} units behind {row['layer']} never fired in "
                     f"{row['samples']} batches ({row['examples']} examples)")
             yield found(RULE, what, where=at(row, place_of(rows, "optimizer"), layer=row["layer"]),
-                        evidence={"share": share, "threshold": SHARE, "samples": row["samples"]})
+                        evidence={"share": share, "threshold": SHARE, "samples": row["samples"],
+                                  "bars": bars("share of units that never fired", _shares(rows), SHARE)})
             return
+
+
+def _shares(rows: Rows) -> list[tuple[str, float]]:
+    """Every layer's share of dead units."""
+    seen = [row for row in of(rows, "units") if row.get("num_dead") is not None]
+    return [(row["layer"], row["num_dead"] / max(row["num"], 1)) for row in seen]
 
 
 def _units(dead: float) -> dict[str, object]:
@@ -44,5 +52,5 @@ RULE = Rule(
     wrong_when="sparse codes are meant; half of the units silent is common and is not reported",
     threshold=f"{SHARE:.0%} of a layer, over {SAMPLES} batches and {EXAMPLES} examples or more",
     confidence="likely",
-    explains=("RUN605", "RUN303"),
+    explains=("RUN605", "RUN607", "RUN303", "RUN338", "RUN204"),
 )

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.rules._numbers import is_number, mean_and_error
+from torchstone.rules._pictures import points
 from torchstone.rules._watched import Row, Rows, at, of, place_of, steps_by_optimizer, toy_loop, toy_loss
+from torchstone.rules.health._layers import hints
 
 NUM, SHARE, NUM_ERRORS, NEAR_GUESS = 60, 0.02, 2.0, 0.9
 LOSSES = ("NllLoss", "CrossEntropy", "BinaryCrossEntropy", "MseLoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
@@ -32,14 +34,16 @@ def check(rows: Rows) -> Iterator[Finding]:
         return
     what = (f"after {len(own)} steps the loss is {last:.4g}, it began at {first:.4g}; guessing by the frequency of the "
             f"labels costs {entropy:.4g}")
-    yield found(RULE, what, where=at(own[-1], place_of(rows, "loss", has_grad=True)),
-                evidence={"first": first, "last": last, "guess": entropy, "steps": len(own)})
+    more, layers = hints(rows)
+    yield found(RULE, what + more, where=at(own[-1], place_of(rows, "loss", has_grad=True)),
+                evidence={"first": first, "last": last, "guess": entropy, "steps": len(own), **layers,
+                          "series": {"loss": points(own, "loss")}})
 
 
 def is_plain(row: Row) -> bool:
     """Whether backward started at a loss function itself, so that its value means what it says."""
     kinds = row.get("kinds") or []
-    return bool(kinds) and all(str(kind).startswith(LOSSES) for kind in kinds)
+    return bool(kinds) and all(str(kind).startswith((*LOSSES, "Mean of ")) for kind in kinds)
 
 
 def _entropy(rows: Rows) -> float | None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
+from torchstone.rules._numbers import is_number
+from torchstone.rules._pictures import points
 from torchstone.rules._watched import Row, Rows, at, of, toy_loop, toy_pass, training_loaders
 
 SINCE, WORSE = 3, 0.1
@@ -25,18 +27,29 @@ def check(rows: Rows) -> Iterator[Finding]:
         if not all(math.isfinite(loss) for loss in losses):
             continue
         best = min(range(len(losses)), key=losses.__getitem__)
-        after = losses[best + 1 :]
+        chosen = max((number for number, row in enumerate(group) if row.get("is_best")), default=0)
+        after = losses[max(best, chosen) + 1 :]  # while the metric that chooses still gets better, nothing is lost
         is_rising = len(after) >= SINCE and min(after[-SINCE:]) > (1 + WORSE) * losses[best]
-        if is_rising and _train_fell(rows, group[best]["first_step"]):
+        if is_rising and _train_fell(rows, group[best], group[-1]):
             row = group[best]
             what = (f"the evaluation loss was best at step {row['first_step']} ({losses[best]:.4g}) and is "
                     f"{losses[-1]:.4g} after {len(after)} more passes, while the training loss fell")
             yield found(RULE, what, where=at({**row, "step": row["first_step"]}),
-                        evidence={"best_step": row["first_step"], "best": losses[best], "last": losses[-1]})
+                        evidence={"best_step": row["first_step"], "best": losses[best], "last": losses[-1],
+                                  "series": _series(rows, group)})
 
 
-def _train_fell(rows: Rows, step: int) -> bool:
+def _series(rows: Rows, group: list[Row]) -> dict[str, list[list[float]]]:
+    """The curves of both losses, for a picture."""
+    trained = points(group, "train_loss", step="first_step") or points(of(rows, "step"), "loss")
+    return {"evaluation": points(group, "own_loss", step="first_step"), "training": trained}
+
+
+def _train_fell(rows: Rows, best: Row, last: Row) -> bool:
     """Whether the training loss of the last steps is below that around the best evaluation."""
+    if is_number(best.get("train_loss")) and is_number(last.get("train_loss")):
+        return bool(last["train_loss"] < best["train_loss"])
+    step = best["first_step"]
     losses = [(row["step"], row["loss"]) for row in of(rows, "step") if isinstance(row.get("loss"), float)]
     near = [loss for at_step, loss in losses if step - 20 <= at_step <= step]
     late = [loss for _, loss in losses[-20:]]

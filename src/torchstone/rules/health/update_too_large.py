@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.rules._numbers import is_number
+from torchstone.rules._pictures import points
 from torchstone.rules._watched import Rows, at, place_of, steps_by_optimizer, toy_loop
 
 LARGE, SAMPLES = 0.5, 3
@@ -23,7 +24,8 @@ def check(rows: Rows) -> Iterator[Finding]:
                 what = (f"{SAMPLES} sampled updates in a row were {min(ratios):.2g} to {max(ratios):.2g} times the "
                         f"weights; about 0.001 is usual (learning rate {row['lr']:g})")
                 yield found(RULE, what, where=at(row, place_of(rows, "optimizer", optimizer=index)),
-                            evidence={"ratios": ratios, "threshold": LARGE, "lr": row["lr"]})
+                            evidence={"ratios": ratios, "threshold": LARGE, "lr": row["lr"],
+                                      "series": {"update / weight": points(seen, "update_ratio")}})
                 break
 
 
@@ -41,5 +43,5 @@ RULE = Rule(
     wrong_when="the largest tensor starts near zero and grows fast",
     threshold=f"above {LARGE} at {SAMPLES} samples in a row, one each 10 steps",
     confidence="likely",
-    explains=("RUN604", "RUN605"),
+    explains=("RUN604", "RUN605", "RUN607", "RUN206"),
 )

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.rules._numbers import is_number
+from torchstone.rules._pictures import points
 from torchstone.rules._watched import Rows, at, place_of, steps_by_optimizer, toy_loop
+from torchstone.rules.health._layers import hints
 
 SMALL, SAMPLES = 1e-6, 4
 
@@ -24,8 +26,10 @@ def check(rows: Rows) -> Iterator[Finding]:
                 largest = max(row["update_ratio"] for row in part)
                 what = (f"{SAMPLES} sampled updates in a row were at most {largest:.2g} of the weights (learning rate "
                         f"{part[-1]['lr']:g}); about 0.001 is usual")
-                yield found(RULE, what, where=at(part[-1], place_of(rows, "optimizer", optimizer=index)),
-                            evidence={"largest": largest, "threshold": SMALL, "lr": part[-1]["lr"]})
+                more, layers = hints(rows)
+                yield found(RULE, what + more, where=at(part[-1], place_of(rows, "optimizer", optimizer=index)),
+                            evidence={"largest": largest, "threshold": SMALL, "lr": part[-1]["lr"], **layers,
+                                      "series": {"update / weight": points(seen, "update_ratio")}})
                 break
 
 
@@ -43,5 +47,5 @@ RULE = Rule(
     wrong_when="a model that is done is kept as it is on purpose",
     threshold=f"below {SMALL:g} at {SAMPLES} samples in a row, at half of the highest rate or more",
     confidence="likely",
-    explains=("RUN605",),
+    explains=("RUN605", "RUN607", "RUN206", "RUN204"),
 )

@@ -35,5 +35,5 @@ RULE = Rule(
     trips=lambda: toy_loop(change=lambda number, row: {"grad_norm": 0.0 if number % 10 == 1 else None}),
     passes=toy_loop,
     threshold=f"exactly 0 at {STREAK} samples in a row, one each 10 steps",
-    explains=("RUN421",),
+    explains=("RUN338",),
 )

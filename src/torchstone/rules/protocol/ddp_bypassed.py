@@ -32,4 +32,5 @@ RULE = Rule(
     trips=lambda: toy_loop(more=[toy_model(wrapper="DistributedDataParallel", forwards=0)]),
     passes=lambda: toy_loop(more=[toy_model(wrapper="DistributedDataParallel")]),
     threshold=f"{STEPS} steps",
+    explains=("RUN350",),
 )

@@ -33,4 +33,5 @@ RULE = Rule(
     trips=lambda: toy_loop(more=[toy_pass(backwards=3, order="random", world=2)]),
     passes=lambda: toy_loop(more=[toy_pass(backwards=3, order="DistributedSampler", sampler_size=48, world=2)]),
     wrong_when="ranks draw with different seeds on purpose and count epochs otherwise",
+    explains=("RUN514",),
 )

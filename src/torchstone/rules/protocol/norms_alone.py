@@ -32,4 +32,5 @@ RULE = Rule(
     passes=toy_loop,
     wrong_when="tuning of norms alone is meant (Frankle et al. 2021, Training BatchNorm and Only BatchNorm)",
     confidence="likely",
+    explains=("RUN605",),
 )

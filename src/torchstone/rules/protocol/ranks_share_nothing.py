@@ -40,4 +40,5 @@ RULE = Rule(
     passes=lambda: _ranks(20),
     wrong_when="the processes are meant to be apart, as in a sweep",
     threshold=f"{STEPS} steps",
+    explains=("RUN350",),
 )

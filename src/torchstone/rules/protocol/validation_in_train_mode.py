@@ -36,12 +36,17 @@ def check(rows: Rows) -> Iterator[Finding]:
 
 
 def without_loader(rows: Rows) -> Iterator[Finding]:
-    """One finding where losses were computed in train mode and without gradients, in two stretches between steps."""
-    seen = [row for row in of(rows, "stretch") if row["losses"] and row["in_training"] == row["forwards"]]
+    """One finding where losses were computed in train mode and without gradients, in two stretches between steps.
+
+    A formula of the script's own is no call of a loss: there the names in its line must say that it evaluates.
+    """
+    whole = [row for row in of(rows, "stretch") if row["in_training"] == row["forwards"]]
+    seen = [row for row in whole if row["losses"]] or [row for row in whole if row.get("named")]
     places = Counter((row["root"], row.get("place")) for row in seen)
     for row in seen:
         if places[row["root"], row.get("place")] >= STRETCHES:
-            what = f"losses were computed without gradients and in train mode, at {len(seen)} places between steps"
+            said = "losses were computed" if row["losses"] else f"the model ran for an evaluation ('{row['named']}')"
+            what = f"{said} without gradients and in train mode, in {len(seen)} stretches between steps"
             yield found(RULE, what, where=at(row), evidence={"stretches": len(seen), "forwards": row["forwards"]})
             return
 

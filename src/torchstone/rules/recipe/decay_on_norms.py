@@ -43,7 +43,7 @@ RULE = Rule(
     summary="norms, biases or embeddings would decay",
     why="They weigh no inputs: pulling them to zero does not make the network simpler, it changes its scale.",
     fix="Narrow the pattern to weights, for instance 'head.*weight$', or set weight_decay to 0 there.",
-    source="Goyal et al. 2017, section 5.3; He et al. 2019, Bag of Tricks, section 3.1 (no bias decay)",
+    source="Goyal et al. 2017, section 5.1; He et al. 2019, Bag of Tricks, section 3.1 (no bias decay)",
     check=check,
     trips=lambda: planning(parameters__groups=[{"match": "norm", "weight_decay": 0.1}]),
     passes=lambda: planning(parameters__groups=[{"match": "norm", "weight_decay": 0.0}]),

@@ -15,7 +15,7 @@ def check(planning: Planning) -> Iterator[Finding]:
     """One finding where weights, gradients and the optimizer's state exceed what a rank may plan with."""
     facts, plan = planning.facts, planning.plan
     budget = facts.get("memory_budget")
-    if not facts.get("parameters") or not budget or plan.get("train.strategy") == "sharded":
+    if not facts.get("parameters") or not budget:
         return
     needed = fixed_bytes(facts, str(plan["optimizer.name"]))
     if needed > budget:
@@ -32,7 +32,8 @@ RULE = Rule(
     severity="warning",
     summary="the model with its gradients and state does not fit into the memory",
     why="The run will end when memory runs out, or crawl through the swap file.",
-    fix="Take a smaller model, an optimizer with less state (adafactor, lion, adamw_8bit), or freeze layers.",
+    fix="Take a smaller model, an optimizer with less state (adafactor, lion, adamw_8bit), freeze layers, or start "
+    "several ranks with train.strategy zero, which share out the state.",
     source="Rajbhandari et al. 2020, ZeRO, section 3: what weights, gradients and state take",
     check=check,
     trips=lambda: planning(facts={"parameters": 10**9, "weight_bytes": 4 * 10**9, "memory_budget": 8 * 10**9}),

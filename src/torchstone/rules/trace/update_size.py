@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding, Where
 from torchstone.core.rule import Rule, found
 from torchstone.rules._numbers import is_number
+from torchstone.rules._pictures import points
 from torchstone.rules.trace._steps import Trace, is_skipped, steps, toy_run
 
 LARGE, SMALL, NUM = 0.5, 1e-6, 4
@@ -27,7 +28,8 @@ def check(trace: Trace) -> Iterator[Finding]:
                 f"updates are too {size}: at {NUM} sampled steps they were {min(ratios):.2g} to {max(ratios):.2g} "
                 f"of the weights; the bound is {bound:g}",
                 where=Where(step=sampled[0]["step"]),
-                evidence={"ratios": ratios, "threshold": bound, "lr": sampled[-1].get("lr")},
+                evidence={"ratios": ratios, "threshold": bound, "lr": sampled[-1].get("lr"),
+                          "series": {"update / weight": points(rows, "update_ratio")}},
                 fix=f"{'Lower' if size == 'large' else 'Raise'} optimizer.lr, tenfold for a start.",
             )
             return

@@ -45,6 +45,20 @@ def paired(logits: Tensor, target: Tensor) -> Tensor:
     )
 
 
+def aligned(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in one shape (`paired`) and one type (`full`, `like`), in one call: small batches feel every call."""
+    wanted = target.shape
+    if logits.shape == (*wanted, 1):
+        logits = logits.squeeze(-1)
+    elif logits.shape != wanted:
+        paired(logits, target)
+    kind = logits.dtype
+    if kind is not target.dtype or logits.element_size() < 4:
+        logits = full(logits)
+        target = like(target, logits)
+    return logits, target
+
+
 def check_smoothing(label_smoothing: float) -> None:
     """Raises StoneError for a share of label smoothing that is not from 0 to 1."""
     if not 0 <= label_smoothing <= 1:

@@ -38,18 +38,24 @@ def cross_entropy(
     check_weights("class_weights", class_weights)
     per_class = None if class_weights is None else torch.tensor(list(class_weights), dtype=torch.float32)
     ignored = IGNORES_NONE if ignore_index is None else ignore_index
+    is_plain = per_class is None and ignore_index is None
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
         nonlocal per_class
-        _check(logits, target)
         logits = full(logits)
-        if per_class is not None:
-            check_number("class_weights", len(per_class), logits.shape[1])
+        if logits.dim() < 2 or logits.shape[1] < 2:  # torch takes these
+            _check(logits, target, per_class)
         if per_class is not None and (per_class.device != logits.device or per_class.dtype != logits.dtype):
             per_class = per_class.to(device=logits.device, dtype=logits.dtype)
-        total = functional.cross_entropy(
-            logits, target, weight=per_class, ignore_index=ignored, reduction="sum", label_smoothing=label_smoothing
-        )
+        try:
+            total = functional.cross_entropy(
+                logits, target, weight=per_class, ignore_index=ignored, reduction="sum", label_smoothing=label_smoothing
+            )
+        except (ValueError, RuntimeError):  # looked at afterwards: a look costs some percent of a small batch
+            _check(logits, target, per_class)
+            raise
+        if is_plain and not target.is_floating_point():
+            return total, float(target.numel())
         return total, _weight(target, per_class, ignore_index)
 
     return loss
@@ -64,11 +70,10 @@ def _weight(target: Tensor, per_class: Tensor | None, ignore_index: int | None) 
     return counts.sum() if per_class is None else per_class[target[counts]].sum()
 
 
-def _check(logits: Tensor, target: Tensor) -> None:
+def _check(logits: Tensor, target: Tensor, per_class: Tensor | None) -> None:
     shape = logits.shape
-    if target.is_floating_point() and target.shape == shape and len(shape) > 1 and shape[1] > 1:
-        return
-    if len(shape) != target.ndim + 1 or shape[0] != target.shape[0] or shape[2:] != target.shape[1:]:
+    is_soft = target.is_floating_point() and target.shape == shape and len(shape) > 1
+    if not is_soft and (len(shape) != target.ndim + 1 or shape[0] != target.shape[0] or shape[2:] != target.shape[1:]):
         raise StoneError(
             f"the model gives {tuple(shape)}, the target has shape {tuple(target.shape)}; "
             "cross-entropy needs one class index where the model gives K numbers on axis 1",
@@ -77,3 +82,5 @@ def _check(logits: Tensor, target: Tensor) -> None:
     if shape[1] < 2:
         raise StoneError("the model gives one number per example; cross-entropy of one class is always 0",
                          where="loss", fix="give the model as many outputs as there are classes")
+    if per_class is not None:
+        check_number("class_weights", len(per_class), shape[1])

@@ -27,8 +27,17 @@ def focal(*, gamma: float = 2.0, alpha: float | Sequence[float] | None = None) -
     _check_options(gamma, alpha)
     per_class = torch.tensor(list(alpha), dtype=torch.float32) if isinstance(alpha, Sequence) else None
 
+    num_given = len(alpha) if isinstance(alpha, Sequence) else None
+
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
-        if logits.shape == target.shape or logits.shape == (*target.shape, 1):
+        shape = logits.shape
+        if len(shape) == 2 and shape[1] > 1 and target.dim() == 1 and (alpha is None or num_given == shape[1]):
+            try:  # shapes are looked at where they fail: a look costs some percent of a small batch
+                return _of_classes(full(logits), target, gamma, per_class), float(target.numel())
+            except (ValueError, RuntimeError):
+                _check_classes(logits, target, alpha)
+                raise
+        if shape == target.shape or shape == (*target.shape, 1):
             if per_class is not None:
                 raise StoneError("alpha has one number per class, the targets are yes or no",
                                  where="loss.alpha", fix="give one number: the weight of a yes")

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full, like, paired
+from torchstone.engines.pytorch.losses import Loss, aligned
 
 
 def huber(*, delta: float = 1.0) -> Loss:
@@ -21,8 +21,7 @@ def huber(*, delta: float = 1.0) -> Loss:
         raise StoneError(f"delta is {delta:g}; it must be above 0", where="loss.delta", fix="start at 1.0")
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
-        output = full(paired(logits, target))
-        total = functional.huber_loss(output, like(target, output), reduction="sum", delta=delta)
-        return total, float(target.numel())
+        output, wanted = aligned(logits, target)
+        return functional.huber_loss(output, wanted, reduction="sum", delta=delta), float(wanted.numel())
 
     return loss

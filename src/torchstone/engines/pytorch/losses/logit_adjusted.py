@@ -38,23 +38,30 @@ def logit_adjusted(
         raise StoneError(f"tau is {tau:g}; it must be 0 or above", where="loss.tau", fix="start at 1.0")
     check_smoothing(label_smoothing)
     moves_K = None if class_counts is None else tau * _log_shares(class_counts)
+    num_classes = len(class_counts or ())
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
         nonlocal moves_K
         if moves_K is None:
             raise StoneError("logit_adjusted needs to know how frequent each class is", where="loss.class_counts",
                              fix="give the number of training examples of each class; a planned run counts them")
-        num_classes = len(moves_K)
-        _check(logits, target, num_classes)
-        logits = full(logits)
+        logits, shape = full(logits), logits.shape
+        if len(shape) != 2 or shape[1] != num_classes:  # with one output the sum would broadcast
+            _check(logits, target, num_classes)
         if torch.is_grad_enabled():
-            if moves_K.device != logits.device or moves_K.dtype != logits.dtype:
+            if moves_K.dtype is not logits.dtype or moves_K.device != logits.device:
                 moves_K = moves_K.to(logits)
-            logits = logits + moves_K.view(-1, *(1,) * (logits.ndim - 2))
-        total = functional.cross_entropy(
-            logits, target, ignore_index=IGNORES_NONE, reduction="sum", label_smoothing=label_smoothing
-        )
-        return total, float(target.numel() // (num_classes if target.is_floating_point() else 1))
+            logits = logits + (moves_K if len(shape) == 2 else moves_K.view(-1, *(1,) * (len(shape) - 2)))
+        try:
+            total = functional.cross_entropy(
+                logits, target, ignore_index=IGNORES_NONE, reduction="sum", label_smoothing=label_smoothing
+            )
+        except (ValueError, RuntimeError):  # looked at afterwards: a look costs some percent of a small batch
+            _check(logits, target, num_classes)
+            raise
+        if target.is_floating_point():
+            return total, float(target.numel() // num_classes)
+        return total, float(target.numel())
 
     return loss
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from torchstone.engines.pytorch.losses import Loss, full, like, paired
+from torchstone.engines.pytorch.losses import Loss, aligned
 
 
 def mse() -> Loss:
@@ -15,7 +15,7 @@ def mse() -> Loss:
     """
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
-        output = full(paired(logits, target))
-        return functional.mse_loss(output, like(target, output), reduction="sum"), float(target.numel())
+        output, wanted = aligned(logits, target)
+        return functional.mse_loss(output, wanted, reduction="sum"), float(wanted.numel())
 
     return loss

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full, like, paired
+from torchstone.engines.pytorch.losses import Loss, aligned
 
 
 def smooth_l1(*, beta: float = 1.0) -> Loss:
@@ -21,8 +21,7 @@ def smooth_l1(*, beta: float = 1.0) -> Loss:
         raise StoneError(f"beta is {beta:g}; it must be 0 or above", where="loss.beta", fix="start at 1.0")
 
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
-        output = full(paired(logits, target))
-        total = functional.smooth_l1_loss(output, like(target, output), reduction="sum", beta=beta)
-        return total, float(target.numel())
+        output, wanted = aligned(logits, target)
+        return functional.smooth_l1_loss(output, wanted, reduction="sum", beta=beta), float(wanted.numel())
 
     return loss

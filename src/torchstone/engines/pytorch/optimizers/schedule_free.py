@@ -53,6 +53,8 @@ class ScheduleFree(Around):
     def __init__(self, base: torch.optim.Optimizer, beta: float) -> None:
         super().__init__([base])
         self.beta = beta
+        # averages x by weight → those of all weights; a strategy that shares out the state puts its own here
+        self.collect: Callable[[dict[torch.Tensor, torch.Tensor]], Mapping[torch.Tensor, torch.Tensor]] = dict
         self.is_training = True
         for group in self.param_groups:
             group.setdefault("weight_sum", 0.0)
@@ -134,8 +136,8 @@ class Averaged:
 
     def state(self) -> dict[str, torch.Tensor]:
         """x by the model's names; what no step has moved yet as it is."""
-        held = self._optimizer.extra
-        return {name: held[value]["x"] if value in held else value.detach() for name, value in self._live.items()}
+        held = self._optimizer.collect({weight: held["x"] for weight, held in self._optimizer.extra.items()})
+        return {name: held.get(value, value.detach()) for name, value in self._live.items()}
 
     def load(self, state: Mapping[str, torch.Tensor], num: int) -> None:
         """The optimizer's own state has it."""

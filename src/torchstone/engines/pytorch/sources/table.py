@@ -53,7 +53,13 @@ def open_source(dataset: Dataset, encoding: dict[str, Any], plan: Plan) -> Table
         _side_by_side(numbers, len(dataset), np.float32),
         _side_by_side(categories, len(dataset), np.int64),
         target_tensor(dataset, encoding),
+        columns=[name for learnt in encoding["numbers"] for name in names_of(learnt)],
     )
+
+
+def names_of(learnt: dict[str, Any]) -> list[str]:
+    """What the encoded columns of one number column are called: the number, and where it can be missing, the gap."""
+    return [learnt["name"], *([f"{learnt['name']} is missing"] if learnt["has_missing"] else [])]
 
 
 def shape(encoding: dict[str, Any], num_outputs: int) -> Shape:
@@ -81,13 +87,18 @@ class TableSource:
     is_heavy = False
 
     def __init__(
-        self, numbers: torch.Tensor, categories: torch.Tensor, target: torch.Tensor, notes: Sequence[str] = ()
-    ) -> None:
-        """numbers: float32 [N, numbers]; categories: int64 [N, categories]; either may have no columns."""
+        self, numbers: torch.Tensor, categories: torch.Tensor, target: torch.Tensor, notes: Sequence[str] = (),
+        columns: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """numbers: float32 [N, numbers]; categories: int64 [N, categories]; either may have no columns.
+
+        columns: the name of each column of numbers; none where nobody knows.
+        """
         self._numbers = numbers
         self._categories = categories
         self._target = target
         self.notes = notes
+        self.columns = columns
 
     @property
     def num_numbers(self) -> int:
@@ -106,6 +117,7 @@ class TableSource:
             torch.cat([self._categories, torch.from_numpy(categories)]),
             torch.cat([self._target, torch.from_numpy(target).to(self._target.dtype)]),
             [*self.notes, note],
+            self.columns,
         )
 
     def __len__(self) -> int:

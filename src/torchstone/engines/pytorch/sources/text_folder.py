@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,26 +32,44 @@ def fit(dataset: Dataset, plan: Plan) -> dict[str, Any]:
     the positions that the network has. Raises StoneError for a folder that lacks a file, a length that the network
     cannot read, and for fields that would have no effect.
     """
+    opened = open_folder(plan)
+    folder, config, tokenizer, padding = opened.place, opened.config, opened.tokenizer, opened.padding
+    lengths = np.array([len(tokens) for tokens in _tokens(tokenizer, texts_of(dataset.take(dataset.rows("train"))))])
+    max_length = min(plan.get("text.max_length") or enough(lengths), opened.most)
+    return {
+        "folder": str(folder), "tokenizer": tokenizer.to_str(), "tokenizer_sha256": _digest(opened.texts[1]),
+        "config": config, "config_sha256": _digest(opened.texts[0]), "vocabulary": tokenizer.get_vocab_size(),
+        "padding": padding, "max_length": max_length, "train_texts_cut": int((lengths > max_length).sum()),
+        **fit_target(dataset),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What a folder holds: config.json and tokenizer.json as texts and read, and how many tokens the network reads."""
+
+    place: Path
+    texts: tuple[str, str]
+    config: dict[str, Any]
+    tokenizer: Any
+    padding: int
+    most: int
+
+
+def open_folder(plan: Plan) -> Folder:
+    """The folder that a plan names; errors are those of `fit`, and no text of the data is read."""
     folder = Path(str(plan["model.options.folder"])).expanduser()
     _refuse_settings(plan)
-    config_text, tokenizer_text = (_read(folder, name) for name in ("config.json", "tokenizer.json"))
+    texts = _read(folder, "config.json"), _read(folder, "tokenizer.json")
     config = read_config(str(folder))
-    tokenizer = _tokenizer(tokenizer_text, folder)
     padding = config.get("pad_token_id")
     padding = padding if isinstance(padding, int) else 0
-    lengths = np.array([len(tokens) for tokens in _tokens(tokenizer, texts_of(dataset.take(dataset.rows("train"))))])
     most = _positions(config, folder, padding) // ROUND * ROUND
     wanted = plan.get("text.max_length")
     if wanted is not None and wanted > most and plan.choices["text.max_length"].origin == "user":
         raise StoneError(f"text.max_length is {wanted}; this network reads at most {most} tokens",
                          where="text.max_length", fix=f"give {most} or less")
-    max_length = min(wanted or enough(lengths), most)
-    return {
-        "folder": str(folder), "tokenizer": tokenizer.to_str(), "tokenizer_sha256": _digest(tokenizer_text),
-        "config": config, "config_sha256": _digest(config_text), "vocabulary": tokenizer.get_vocab_size(),
-        "padding": padding, "max_length": max_length, "train_texts_cut": int((lengths > max_length).sum()),
-        **fit_target(dataset),
-    }  # fmt: skip
+    return Folder(folder, texts, config, _tokenizer(texts[1], folder), padding, most)
 
 
 def read_config(folder: str) -> dict[str, Any]:

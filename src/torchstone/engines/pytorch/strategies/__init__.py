@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
@@ -19,6 +19,18 @@ class Strategy(Protocol):
 
     def wrap(self, model: nn.Module) -> nn.Module:
         """The model on this rank's device, equal on all ranks."""
+        ...
+
+    def share(self, optimizer: torch.optim.Optimizer) -> None:
+        """Told once of the optimizer, before its first step and before a checkpoint is loaded."""
+        ...
+
+    def whole(self, state: dict[str, Any]) -> dict[str, Any]:
+        """What a checkpoint holds of an optimizer's `state_dict()`; all of it on rank 0, which writes."""
+        ...
+
+    def own(self, state: dict[str, Any]) -> dict[str, Any]:
+        """What this rank's optimizer loads of a state that `whole` has given."""
         ...
 
     def before_backward(self, is_last: bool) -> None:

@@ -11,15 +11,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+
+# Before any group is made: its functions take the group of that moment as their default and so hold it for good.
+# Imported late (as an optimizer does, by way of torch._dynamo), they keep gloo's threads alive beyond `close`, and one
+# that lets go of a tensor while the interpreter ends aborts the process (torch 2.14.1, Python 3.11).
+import torch.distributed.nn.functional
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
 # Elements per bucket: 6.5 million float32 are 25 MiB, the default of DistributedDataParallel (torch 2.14).
 BUCKET_ELEMENTS = 6_500_000
+
+T = TypeVar("T", bound=Tensor)
 
 
 class Ddp:
@@ -43,11 +50,22 @@ class Ddp:
         for value in model.state_dict().values():
             dist.broadcast(value, src=0)
         parameters = [p for p in reversed(list(model.parameters())) if p.requires_grad]
-        self._buckets = _fill(parameters)
+        self._buckets = [_Bucket(bucket) for bucket in bucketed(parameters)]
         self._bucket_of = {p: bucket for bucket in self._buckets for p in bucket.parameters}
         for parameter in parameters:
             parameter.register_post_accumulate_grad_hook(self._ready)  # type: ignore[no-untyped-call]
         return model
+
+    def share(self, optimizer: torch.optim.Optimizer) -> None:
+        """Every rank keeps all of its state, and makes the same step."""
+
+    def whole(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The state itself."""
+        return state
+
+    def own(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The state itself."""
+        return state
 
     def before_backward(self, is_last: bool) -> None:
         """Opens the buckets for the last backward pass of a window."""
@@ -153,8 +171,9 @@ class _Bucket:
         self.num_waiting, self._flat, self._work = len(self.parameters), None, None
 
 
-def _fill(parameters: list[nn.Parameter]) -> list[_Bucket]:
-    buckets: list[list[nn.Parameter]] = []
+def bucketed(parameters: Sequence[T]) -> list[list[T]]:
+    """The tensors in their order, cut into lists of one dtype with at most `BUCKET_ELEMENTS`, or one larger."""
+    buckets: list[list[T]] = []
     size = 0
     for parameter in parameters:
         fits = buckets and size + parameter.numel() <= BUCKET_ELEMENTS and buckets[-1][0].dtype == parameter.dtype
@@ -163,7 +182,7 @@ def _fill(parameters: list[nn.Parameter]) -> list[_Bucket]:
             size = 0
         buckets[-1].append(parameter)
         size += parameter.numel()
-    return [_Bucket(bucket) for bucket in buckets]
+    return buckets
 
 
 def ddp(device: torch.device, *, timeout_minutes: float = 10.0) -> Ddp:

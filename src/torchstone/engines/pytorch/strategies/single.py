@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,17 @@ class Single:
     def wrap(self, model: nn.Module) -> nn.Module:
         """The model on the device."""
         return model.to(self.device)
+
+    def share(self, optimizer: torch.optim.Optimizer) -> None:
+        """One process keeps all of its state."""
+
+    def whole(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The state itself."""
+        return state
+
+    def own(self, state: dict[str, Any]) -> dict[str, Any]:
+        """The state itself."""
+        return state
 
     def before_backward(self, is_last: bool) -> None:
         """Nothing travels."""

@@ -1,0 +1,1 @@
+"""One batch through the real pipeline, before any training."""
