@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import random
 import shutil
 import sqlite3
@@ -224,6 +225,9 @@ def test_millions_of_points_stay_bounded_and_keep_the_first_nan():
         ("a.json", b'{"a": 1', "not JSON"),
         ("a.json", b"[" * 100_000, "not JSON"),
         ("a.json", b"{}", "holds no list of numbers"),
+        ("a.json", b'"text"', "holds no list of numbers"),
+        ("a.csv", b"epoch,loss\n1,low\n2,lower\n", "no column of numbers in 2 rows beside 'epoch'"),
+        ("trace.jsonl", b'{"event": "step", "step": "x", "loss": 1}\n', "step 'x', which is no number"),
         ("a.jsonl", b'{"a": "x"}\n', "no column of numbers"),
         ("events.out.tfevents.1.host", b"junk that is long enough", "wrong checksum"),
         ("events.out.tfevents.1.host", b"", "no scalar in 1 event files"),
@@ -234,6 +238,22 @@ def test_what_is_no_log_is_refused_with_a_sentence(tmp_path, name, data, said):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(StoneError, match=said):
         read_logs(tmp_path / name)
+
+
+def test_lines_of_others_that_name_an_event_are_no_trace(tmp_path):
+    epochs = [{"event": "step", "epoch": number, "loss": 1 / number, "val_loss": 0.3} for number in range(1, 12)]
+    rows = [{"event": "starting"}, *epochs]
+    for first in (0, 1):
+        text = "".join(json.dumps(row) + "\n" for row in rows[first:])
+        (log,) = read_logs(written(tmp_path / "log.jsonl", text))
+        assert log.kind == "JSON lines"
+        assert set(log.series) == {"loss", "val_loss"}
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "loss.csv")
+    with pytest.raises(StoneError, match="a pipe or a device"):
+        read_logs(tmp_path / "loss.csv")
 
 
 def test_any_bytes_end_in_curves_or_a_sentence(tmp_path):

@@ -71,6 +71,20 @@ def test_weights_that_fill_the_memory_ask_for_a_smaller_optimizer_unless_the_use
     assert own["optimizer.name"] == "adamw"
 
 
+def test_two_ranks_share_the_state_out_and_keep_adamw_unless_the_user_says_ddp(
+    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AdamW takes 16 bytes of 28 for each parameter: more than half; 12 where two ranks share its state."""
+    budget = 28 * planned_parameters(pictures, tmp_path)
+    assert planned(pictures, tmp_path, budget, monkeypatch).plan["optimizer.name"] == "lion"
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    plan = planned(pictures, tmp_path, budget, monkeypatch).plan
+    assert (plan["optimizer.name"], plan["train.strategy"]) == ("adamw", "zero")
+    assert "Rajbhandari" in plan.choices["train.strategy"].source
+    fixed = planned(pictures, tmp_path, budget, monkeypatch, "train.strategy=ddp").plan
+    assert (fixed["optimizer.name"], fixed["train.strategy"]) == ("lion", "ddp")
+
+
 def test_what_the_user_says_of_accumulation_and_recomputing_wins(
     pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

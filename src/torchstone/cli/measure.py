@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from torchstone.core.event import Observer
     from torchstone.core.plan import Plan
     from torchstone.flows.plan import Planned
+    from torchstone.flows.time_limit import TimeSpent
 
+TIME_HELP = "Be done in this time, from the call to the report; where it went is said at the end."
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -29,7 +31,7 @@ def finders(verb: F) -> F:
 
 def time_limit(verb: F) -> F:
     """`--time` of `train`."""
-    return click.option("--time", "limit", metavar="10m", help="Be done in this time, last validation included.")(verb)
+    return click.option("--time", "limit", metavar="10m", help=TIME_HELP)(verb)
 
 
 def fitted(planned: Planned, project: Path, limit: str | None, begun: float) -> tuple[Planned, list[Observer]]:
@@ -44,7 +46,7 @@ def fitted(planned: Planned, project: Path, limit: str | None, begun: float) -> 
 
     deadline = begun + seconds_of(limit)
     planned, validation_s = fit_into(planned, project=project, seconds=deadline - time.monotonic())
-    return planned, [TimeLimit(deadline, validation_s)]
+    return planned, [TimeLimit(deadline, validation_s, begun=begun)]
 
 
 def limits(limit: str | None, begun: float) -> list[Observer]:
@@ -53,7 +55,16 @@ def limits(limit: str | None, begun: float) -> list[Observer]:
         return []
     from torchstone.flows.time_limit import TimeLimit, seconds_of
 
-    return [TimeLimit(begun + seconds_of(limit), validation_s=0.0)]
+    return [TimeLimit(begun + seconds_of(limit), validation_s=0.0, begun=begun)]
+
+
+def time_spent(limit: str | None, begun: float) -> TimeSpent | None:
+    """The observer that says at the end where the time of `--time` went; None without a limit."""
+    if limit is None:
+        return None
+    from torchstone.flows.time_limit import TimeSpent, seconds_of
+
+    return TimeSpent(seconds_of(limit), begun)
 
 
 def settings(before: Plan, after: Plan) -> list[str]:

@@ -17,6 +17,7 @@ from torchstone.core.event import Event, Observer
 if TYPE_CHECKING:
     from torchstone.core.dataset import Dataset
     from torchstone.core.run import Run
+    from torchstone.flows.time_limit import TimeSpent
     from torchstone.flows.train import TrainResult
 
 
@@ -43,11 +44,13 @@ def command(path: str | None, run_name: str | None, resume: str | None, **given:
     """
     is_quiet = given["is_json"] or not show.is_first_rank()
     notes: list[str] = []
-    result, dataset = run(path, run_name, resume, given, [note_taker(notes)] if is_quiet else watchers())
+    spent = measure.time_spent(given["limit"], time.monotonic())
+    observers = [note_taker(notes)] if is_quiet else watchers()
+    result, dataset = run(path, run_name, resume, given, [*observers, spent] if spent else observers)
     if show.is_first_rank():
         if result.run is not None:
             page(result.run, dataset)
-        tell(result, is_json=given["is_json"], notes=notes)
+        tell(result, is_json=given["is_json"], notes=notes, spent=spent)
     if (code := interrupted(result)) is not None:
         return code
     return 1 if result.status in ("failed", "blocked") else show.exit_code(result.findings)
@@ -146,12 +149,15 @@ def chosen_first(metrics: Mapping[str, float | None], metric: str | None) -> dic
     return dict(sorted(metrics.items(), key=lambda item: item[0] != metric))
 
 
-def tell(result: TrainResult, *, is_json: bool, notes: Sequence[str] = ()) -> None:
-    """Prints how a run ended and what one does next."""
+def tell(
+    result: TrainResult, *, is_json: bool, notes: Sequence[str] = (), spent: TimeSpent | None = None
+) -> None:  # fmt: skip
+    """Prints how a run ended and what one does next. spent: where the time of `--time` went."""
     name, folder = (result.run.name, str(result.run.folder)) if result.run else (None, None)
     if is_json:
         findings = [finding.to_json() for finding in result.findings]
-        told = {"status": result.status, "notes": list(notes), "findings": findings}
+        told: dict[str, Any] = {"status": result.status, "notes": list(notes), "findings": findings}
+        told |= {"time": spent.to_json()} if spent else {}
         show.answer({"run": name, "folder": folder, **result.result, **told})
         return
     if result.run is None:
@@ -167,6 +173,8 @@ def tell(result: TrainResult, *, is_json: bool, notes: Sequence[str] = ()) -> No
             click.echo(f"baselines   {simple}")
         metrics = " · ".join(f"{key} {value:.4g}" for key, value in scores.items() if value is not None)
         click.echo(f"best        step {best['step']:,}: {metrics} on validation; test untouched")
+    if spent is not None:
+        click.echo(f"time        {spent}")
     click.echo(f"run         {folder}")
     if result.status == "finished":
         click.echo(f"next        torchstone evaluate {name} · {result.run.report}")

@@ -46,7 +46,12 @@ def fsync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def written_aside(path: Path, *, buffering: int = -1) -> Iterator[BinaryIO]:
-    """A file that is synced and renamed to `path` at the end of the block; nothing is left when the block raises."""
+    """A file that is synced and renamed to `path` at the end of the block; nothing is left when the block raises.
+
+    Raises StoneError where `path` is a device or a pipe, which the new file would replace.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise StoneError("this is a device or a pipe, no file", where=str(path), fix="name a file to be written")
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:

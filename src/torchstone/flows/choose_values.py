@@ -60,7 +60,8 @@ def planned_choices(recipe: Recipe, task: Task, facts: dict[str, Any], seen: Seq
         "epochs": recipe.train.epochs or choices["train.epochs"].value,
         **_model_size(model, options, recipe, choices, facts),
     }
-    facts["is_memory_short"] = is_memory_short(facts)
+    said = {"strategies": [recipe.train.strategy]} if recipe.train.strategy else {}
+    facts["is_memory_short"] = is_memory_short({**facts, **said})
     lay(choices, choose_optimizer(facts), "optimizer")
     rate, name = choices.get("optimizer.options.lr"), str(choices["optimizer.name"].value)
     if rate is not None and name == "adamw":  # the rates of the others follow the batch already

@@ -13,6 +13,7 @@ from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.finding import Finding
 from torchstone.core.recipe import Rules
 from torchstone.core.rule import Rule
+from torchstone.flows.ask_curves import CURVES, ways_given
 from torchstone.flows.judge import is_ignored, selected
 from torchstone.flows.name_curves import Wanted, history_of
 from torchstone.flows.own_doctor import judge_trace
@@ -20,13 +21,6 @@ from torchstone.flows.read_curves import read_logs
 from torchstone.flows.read_curves_points import Log
 from torchstone.flows.watch import FOLDERS
 from torchstone.rules._watched import Seen
-
-CURVES = "torchstone.rules.curves"
-# What rules of traces and rows say of the same cause: they know more, and the curves' rules give way to them.
-GIVES_WAY = {
-    "RUN801": ("RUN201", "RUN601"), "RUN802": ("RUN204", "RUN603", "RUN605", "RUN609"),
-    "RUN803": ("RUN201", "RUN601", "RUN602", "RUN609"), "RUN804": ("RUN201", "RUN601", "RUN609"), "RUN806": ("RUN606",),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ def diagnosis_of(log: Log, wanted: Wanted, rules: Rules) -> Diagnosis:
     is_own = log.trace is not None or log.rows is not None
     history = None if is_own and not log.series else history_of(log.name, log.series, wanted)
     asked: list[tuple[Rule, Any]] = []
-    found = judge_trace(log.trace, rules) if log.trace is not None else []
+    found = judge_trace(log.trace, rules, has_curves=False) if log.trace is not None else []
     if log.rows is not None:
         rows = Seen(log.rows)
         asked += [(rule, rows) for folder in FOLDERS for rule in all_rules(folder)]
@@ -93,7 +87,7 @@ def unexplained(findings: Iterable[Finding], rules: Iterable[Rule]) -> list[Find
     found = list(findings)
     codes = {finding.code for finding in found}
     gone = {code for rule in rules if rule.code in codes for code in rule.explains}
-    gone |= {code for code, others in GIVES_WAY.items() if codes & set(others)}
+    gone |= ways_given(codes)
     return [finding for finding in found if finding.code not in gone]
 
 

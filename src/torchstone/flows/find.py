@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from torchstone.core.errors import StoneError
 from torchstone.core.plan import START, Choice, Plan
 from torchstone.flows.plan import Planned
-from torchstone.flows.time_limit import FILLED
+from torchstone.flows.time_limit import ENDING_S, FILLED
 from torchstone.flows.train import setting_of
 from torchstone.parts.choices.scaled_rate import scaled_rate
 
@@ -34,20 +35,33 @@ class Measured:
 def fit_into(planned: Planned, *, project: Path, seconds: float) -> tuple[Planned, float]:
     """The plan with as many epochs as fit into `seconds`, and the seconds that a validation takes.
 
-    Epochs that the user fixed stay; a limit then ends the run. At least one epoch is planned.
+    The job is put together once more for the run, and the best checkpoint judges once more: both are taken off first.
+    Where too little is left for the ending alone, nothing is measured. Epochs that the user fixed stay; a limit then
+    ends the run. At least one epoch is planned.
     """
+    choices = dict(planned.plan.choices)
+    if seconds <= ENDING_S:
+        reason = f"{max(seconds, 0):.0f} s were left after reading and planning: one epoch is begun; give it more"
+        _put(choices, [Choice("train.epochs", 1, "derived", reason)])
+        return replace(planned, plan=Plan(choices)), 0.0
     assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
     pace_room = importlib.import_module("torchstone.engines.pytorch.finders.pace")
+    begun = time.monotonic()
     job = assemble.assemble(_encoded(planned, project, assemble), assemble.start(planned.plan))
+    building_s = time.monotonic() - begun
     pace = pace_room.find_pace(job)
-    epoch_s = pace.epoch_s(job)
-    choices = dict(planned.plan.choices)
-    epochs = max(1, int(seconds * FILLED / epoch_s))
-    reason = f"an epoch takes about {epoch_s:.2g} s here: so many fit into {FILLED:.0%} of {seconds:,.0f} s"
-    if epoch_s > seconds * FILLED:
-        reason = f"an epoch takes about {epoch_s:.2g} s here, the {seconds:,.0f} s left end before that: give it more"
+    left = seconds - (time.monotonic() - begun) - building_s - pace.validation_s - ENDING_S
+    epochs, reason = epochs_that_fit(pace.epoch_s(job), left)
     _put(choices, [Choice("train.epochs", epochs, "derived", reason, "measured on this machine")])
     return replace(planned, plan=Plan(choices)), pace.validation_s
+
+
+def epochs_that_fit(epoch_s: float, left: float) -> tuple[int, str]:
+    """How many epochs of `epoch_s` seconds fit into FILLED of the seconds that are left, at least 1, and why."""
+    each, room = f"an epoch takes about {epoch_s:.2g} s here", max(left, 0.0)
+    if epoch_s > room * FILLED:
+        return 1, f"{each}, the {room:,.0f} s left for training end before that: give it more"
+    return int(room * FILLED / epoch_s), f"{each}: so many fit into {FILLED:.0%} of the {room:,.0f} s left for training"
 
 
 def _encoded(planned: Planned, project: Path, assemble: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 from torchstone.core.catalog import all_rules
 from torchstone.core.finding import Finding
 from torchstone.core.recipe import Rules
-from torchstone.flows.judge import is_ignored, judge
+from torchstone.flows.ask_curves import CURVES, asked_curves, history_of_trace, judge_curves, ways_given
+from torchstone.flows.judge import is_ignored, judge, selected
 from torchstone.flows.watch import FOLDERS, Doctor
 
 TRACE, AHEAD = "torchstone.rules.trace", "torchstone.rules.preflight"
@@ -55,20 +56,26 @@ def in_our_words(finding: Finding) -> Finding:
     return replace(finding, fix=MENDS.get(finding.code, finding.fix))
 
 
-def judge_trace(trace: Sequence[Mapping[str, Any]], rules: Rules) -> list[Finding]:
-    """All that is found in a run: what its doctor has told, then what the whole trace shows; one finding per cause."""
+def judge_trace(trace: Sequence[Mapping[str, Any]], rules: Rules, *, has_curves: bool = True) -> list[Finding]:
+    """All that is found in a run: what its doctor has told, what the whole trace shows, and with `has_curves` what its
+    curves do; one finding per cause.
+    """
     told: dict[tuple[str, str], Finding] = {}
     for row in trace:
         if row.get("event") == "finding" and "code" in row:
             finding = Finding.from_json({key: value for key, value in row.items() if key in _FIELDS})
             told.setdefault((finding.code, f"{finding.where.layer} {finding.where.field}"), finding)
-    return without_explained([*judge(trace, TRACE, rules), *told.values()])
+    found = [*judge(trace, TRACE, rules), *told.values()]
+    if has_curves:
+        shown = judge_curves(history_of_trace(trace), asked_curves(rules))
+        found += selected([in_our_words(finding) for finding in shown], rules)
+    return without_explained(found)
 
 
 def without_explained(findings: Iterable[Finding]) -> list[Finding]:
     """The findings without those that have the same cause as another one, by what the rules say that they explain."""
     findings = list(findings)
     found = {finding.code for finding in findings}
-    rules = [rule for folder in (TRACE, *FOLDERS, AHEAD) for rule in all_rules(folder)]
-    explained = {code for rule in rules if rule.code in found for code in rule.explains}
+    rules = [rule for folder in (TRACE, *FOLDERS, AHEAD, CURVES) for rule in all_rules(folder)]
+    explained = {code for rule in rules if rule.code in found for code in rule.explains} | ways_given(found)
     return [finding for finding in findings if finding.code not in explained]

@@ -27,6 +27,8 @@ def read_logs(path: Path) -> list[Log]:
             return _of_folder(path)
         if not path.exists():
             raise StoneError("there is no such file or folder", where=str(path), fix=KINDS)
+        if not path.is_file():  # a pipe without a writer would be waited for without end
+            raise StoneError("this is a pipe or a device, no file", where=str(path), fix="write it into a file first")
         return _of_file(path)
     except OSError as error:
         raise StoneError(f"cannot be read: {error.strerror or error}", where=str(path)) from error

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from torchstone.core.errors import StoneError
 from torchstone.core.trace import read_trace
 from torchstone.flows.read_curves_points import Log, Points, series_of
 from torchstone.rules._watched import training_loaders
@@ -20,29 +21,39 @@ HEARD = 0.9
 
 
 def is_own(path: Path) -> bool:
-    """Whether a .jsonl file begins with a row that says which event it is."""
+    """Whether a .jsonl file is a run's trace or rows of `torchstone watch`; others' lines may have an `event`, too."""
     with open(path, encoding="utf-8", errors="replace") as file:
         line = file.readline(1 << 20)
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return False
-    return isinstance(row, dict) and isinstance(row.get("event"), str)
+    if not isinstance(row, dict) or not isinstance(row.get("event"), str):
+        return False
+    return path.name == "trace.jsonl" or (row["event"] == "start" and bool(row.keys() & {"is_script", "total_steps"}))
 
 
 def read_own(path: Path) -> Log:
-    """A trace.jsonl, or what `torchstone watch --rows` wrote. Raises StoneError as `read_trace` does."""
+    """A trace.jsonl, or what `torchstone watch --rows` wrote.
+
+    Raises StoneError as `read_trace` does, and where a step is no number.
+    """
     rows = read_trace(path)
+    for row in rows:
+        if not isinstance(row.get("step", 0), (int, float, type(None))):
+            raise StoneError(f"a row has the step {row['step']!r}, which is no number", where=str(path),
+                             fix="this is no trace of torchstone, or it was changed: copy it again")
     first = rows[0] if rows else {}
     if first.get("event") == "start" and "is_script" in first:
-        series, notes = series_of(_of_rows(rows))
+        series, notes = series_of(points_of_rows(rows))
         return Log(str(path), "rows of torchstone watch", series, notes, rows=rows)
-    series, notes = series_of(_of_trace(rows))
+    series, notes = series_of(points_of_trace(rows))
     name = path.parent if path.name == "trace.jsonl" else path
     return Log(str(name), "run of torchstone", series, notes, trace=rows)
 
 
-def _of_trace(trace: Iterable[Mapping[str, Any]]) -> dict[str, Points]:
+def points_of_trace(trace: Iterable[Mapping[str, Any]]) -> dict[str, Points]:
+    """Losses, rates and sizes of updates of steps, and the metrics of validations."""
     points: dict[str, Points] = defaultdict(Points)
     for row in trace:
         step = float(row.get("step") or 0)
@@ -57,7 +68,7 @@ def _of_trace(trace: Iterable[Mapping[str, Any]]) -> dict[str, Points]:
     return points
 
 
-def _of_rows(rows: Rows) -> dict[str, Points]:
+def points_of_rows(rows: Rows) -> dict[str, Points]:
     """Losses of steps, and what the doctor counted itself in passes over the evaluation loader with most of them."""
     points: dict[str, Points] = defaultdict(Points)
     steps = [row for row in rows if row.get("event") == "step" and isinstance(row.get("loss"), (int, float))]

@@ -119,7 +119,8 @@ def read_json(path: Path) -> Log:
         return _log_of(path, "trainer_state.json", _objects(document["log_history"]))
     if isinstance(document, list):
         return _log_of(path, "JSON", _objects(document))
-    lists = {name: value for name, value in document.items() if isinstance(value, list)} if document else {}
+    entries = document.items() if isinstance(document, dict) else ()
+    lists = {name: value for name, value in entries if isinstance(value, list)}
     if not lists:
         raise StoneError("this JSON holds no list of numbers", where=str(path), fix=KINDS)
     rows = itertools.zip_longest(*lists.values())
@@ -174,9 +175,10 @@ def _log_of(path: Path, kind: str, rows: Iterable[Row]) -> Log:
                 columns.setdefault(name, Points()).add(float(count), value)
             elif isinstance(cell, str) and cell.strip():
                 odd.setdefault(name, (count, cell.strip()[:30]))
-    if not columns:
-        raise StoneError(f"no column of numbers in {count:,} rows", where=str(path), fix=KINDS)
     axis = _axis(columns, count)
+    if not columns.keys() - {axis}:
+        beside = f" beside '{axis}'" if axis else ""
+        raise StoneError(f"no column of numbers in {count:,} rows{beside}", where=str(path), fix=KINDS)
     columns = {name: _without_gaps(points) for name, points in columns.items()}
     series, notes = series_of({name: _moved(points, columns.get(axis or "")) for name, points in columns.items()})
     told = [f"{name}: row {row} holds no number: '{cell}'" for name, (row, cell) in odd.items() if name in columns]

@@ -32,7 +32,8 @@ def nothing_found(rows: Rows) -> str:
     count = seen(rows)
     if not count["steps"]:
         what = f"; {number(count['forwards'], 'forward pass', 'forward passes')}" if count["forwards"] else ""
-        return f"no step of a torch optimizer was seen{what}: nothing was judged"
+        door = "; in Keras: fit(…, callbacks=[ts.keras.Doctor()])" if count["training_passes"] else ""
+        return f"no step of a torch optimizer was seen{what}: nothing was judged{door}"
     parts = [number(count["steps"], "step", "steps")]
     if count["validation_passes"]:
         parts.append(number(count["validation_passes"], "pass of validation", "passes of validation"))

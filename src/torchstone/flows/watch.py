@@ -17,6 +17,7 @@ from torchstone.core.errors import StoneError
 from torchstone.core.finding import SEVERITIES, Finding
 from torchstone.core.recipe import Rules
 from torchstone.core.rule import Rule
+from torchstone.flows.ask_curves import asked_curves, history_of_rows, long_enough, ways_given
 from torchstone.flows.judge import is_ignored
 from torchstone.flows.seen import nothing_found
 from torchstone.rules._watched import Seen
@@ -45,6 +46,7 @@ class Doctor:
         self._tell, self._callback, self._write = tell, callback, write
         self._found: dict[tuple[str, str], Finding] = {}
         self._asked: list[Rule] | None = None
+        self._curves: list[Rule] = []
         self._wiring: Any = None
         self.is_on = False
         self.mistakes: dict[str, str] = {}
@@ -66,6 +68,7 @@ class Doctor:
         make = wiring or importlib.import_module("torchstone.engines.attach.wiring").Wiring
         given = self._given or [rule for folder in FOLDERS for rule in all_rules(folder)]
         self._asked = [rule for rule in given if not is_ignored(rule.code, self._rules.ignore)]
+        self._curves = asked_curves(self._rules) if self._given is None else []
         self._wiring = make(recorder.Recorder(self.judge))
         self._wiring.recorder.note("start", is_script=is_script)
         self.is_on = True
@@ -103,11 +106,17 @@ class Doctor:
         self._wiring.recorder.is_on = False
 
     def judge(self, rows: Rows) -> None:
-        """Asks every rule about the rows; what is new is told."""
+        """Asks every rule about the rows, and those of curves about a loop that is over; what is new is told."""
         rows = Seen(rows)
-        for rule in self._asked or ():
+        self._ask(self._asked or (), rows)
+        history = history_of_rows(rows) if self._curves else None
+        if history is not None:
+            self._ask(long_enough(history, self._curves), history)
+
+    def _ask(self, rules: Iterable[Rule], subject: Any) -> None:
+        for rule in rules:
             try:
-                found = list(rule.check(rows))
+                found = list(rule.check(subject))
             except Exception as error:
                 if "TORCHSTONE_STRICT" in os.environ:
                     raise
@@ -140,7 +149,9 @@ class Doctor:
 
     def _explained(self, finding: Finding) -> bool:
         codes = {other.code for other in self._found.values()}
-        return any(rule.code in codes and finding.code in rule.explains for rule in self._asked or ())
+        rules = [*(self._asked or ()), *self._curves]
+        is_explained = any(rule.code in codes and finding.code in rule.explains for rule in rules)
+        return is_explained or finding.code in ways_given(codes)
 
     @property
     def findings(self) -> list[Finding]:

@@ -12,6 +12,7 @@ from torchstone.parts.choices.memory import (
     size_text,
     strategy_refusal,
 )
+from torchstone.parts.choices.which_optimizer import which_optimizer
 
 MIB = 2**20
 BUILT = ["ddp", "single", "zero"]
@@ -73,20 +74,43 @@ def test_memory_is_short_where_weights_and_adamws_state_take_more_than_half() ->
     assert not is_memory_short({"memory_budget": 799 * MIB})
 
 
+@pytest.mark.parametrize(("world", "built", "budget", "is_short"), [
+    (2, BUILT, 799, False), (2, BUILT, 600, False), (2, BUILT, 599, True), (4, BUILT, 599, False),
+    (4, BUILT, 499, True), (2, ["ddp", "single"], 799, True), (1, BUILT, 799, True),
+])  # fmt: skip
+def test_several_ranks_share_the_state_out_before_the_optimizer_becomes_a_smaller_one(
+    world: int, built: list[str], budget: int, is_short: bool
+) -> None:
+    """Half of the budget holds 400 MiB whole, 300 over two ranks, 250 over four."""
+    facts = {**FACTS, "world": world, "strategies": built, "memory_budget": budget * MIB}
+    assert is_memory_short(facts) == is_short
+    if not is_short:
+        assert choose_strategy(facts).value == "zero"
+
+
+@pytest.mark.parametrize("family", ["cnn", "transformer"])
+def test_a_plan_for_several_ranks_keeps_adamw_where_zero_makes_it_fit(family: str) -> None:
+    for world, optimizer in ((1, "adafactor" if family == "transformer" else "lion"), (2, "adamw")):
+        facts = {**FACTS, "world": world, "strategies": BUILT, "memory_budget": 700 * MIB, "family": family}
+        facts["is_memory_short"] = is_memory_short(facts)
+        assert which_optimizer(facts).choice == optimizer
+
+
 @pytest.mark.parametrize(
     ("facts", "strategy"),
     [
         ({}, "single"),
         ({"world": 2}, "ddp"),
         ({"world": 2, "strategies": BUILT}, "ddp"),
-        ({"world": 2, "memory_budget": 400 * MIB, "strategies": BUILT}, "ddp"),
+        ({"world": 2, "memory_budget": 800 * MIB, "strategies": BUILT}, "ddp"),
+        ({"world": 2, "memory_budget": 799 * MIB, "strategies": BUILT}, "zero"),
         ({"world": 2, "memory_budget": 399 * MIB, "strategies": ["ddp", "single"]}, "ddp"),
         ({"world": 2, "memory_budget": 399 * MIB, "strategies": BUILT}, "zero"),
         ({"world": 2, "memory_budget": 300 * MIB, "strategies": BUILT}, "zero"),
         ({"world": 2, "memory_budget": 299 * MIB, "strategies": BUILT}, "ddp"),
         ({"world": 4, "memory_budget": 299 * MIB, "strategies": BUILT}, "zero"),
         ({"world": 4, "memory_budget": 249 * MIB, "strategies": [*BUILT, "fsdp2"]}, "fsdp2"),
-        ({"world": 2, "memory_budget": 399 * MIB, "strategies": BUILT, "optimizer": "adafactor"}, "ddp"),
+        ({"world": 2, "memory_budget": 400 * MIB, "strategies": BUILT, "optimizer": "adafactor"}, "ddp"),
         ({"world": 1, "memory_budget": 399 * MIB, "strategies": BUILT}, "single"),
     ],
 )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from torchstone.engines.attach.models import Models
 from torchstone.engines.attach.patches import Patches
-from torchstone.engines.attach.recorder import Recorder, Row, safely
+from torchstone.engines.attach.recorder import Recorder, Row, has_numbers, safely
 
 NAMES = (
     "cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss",
@@ -57,6 +57,8 @@ class Losses:
 
     @safely
     def _see(self, name: str, input: Tensor, target: Tensor, result: Any, kwargs: Mapping[str, Any]) -> None:
+        if not has_numbers(input) or not has_numbers(target):
+            return
         has_grad, last = bool(input.requires_grad), self._models.last
         key = name, has_grad, None if last is None else last.index
         # asleep too the first calls of each function are seen: a second part of a script may bring another loss

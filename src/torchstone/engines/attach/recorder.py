@@ -107,13 +107,17 @@ class Recorder:
     def later(self, row: Row, key: str, value: torch.Tensor, factor: float = 1.0) -> None:
         """Fills `row[key]` with a tensor of one number times `factor`, read at the next step."""
         row[key] = None
-        self._unread.append((row, key, value.detach(), factor))
+        if has_numbers(value):
+            self._unread.append((row, key, value.detach(), factor))
 
     def read(self) -> None:
         """Reads the tensors that wait."""
-        for row, key, value, factor in self._unread:
-            row[key] = float(value) * factor
-        self._unread.clear()
+        waiting, self._unread = self._unread, []
+        for row, key, value, factor in waiting:
+            try:
+                row[key] = float(value) * factor
+            except (RuntimeError, ValueError) as error:  # a device has failed: the script's own error is to be seen
+                self.mistakes.setdefault("read", f"{type(error).__name__}: {error}")
 
     def place(self, what: str) -> str | None:
         """The user's own line from which this was called, as `train.py:71`; looked up once per kind of thing."""
@@ -158,6 +162,16 @@ class Recorder:
         return [row for _, row in sorted([*self._others, *self._first, *self._newest], key=lambda pair: pair[0])]
 
 
+def has_numbers(tensor: torch.Tensor) -> bool:
+    """Whether values can be read: tensors on `meta`, and fake ones of a tracer, have a shape and no numbers."""
+    return not tensor.is_meta and type(tensor).__name__ != "FakeTensor"
+
+
+def is_for_numbers(error: Exception) -> bool:
+    """Whether an error says that a tensor without numbers was read: a dry pass, of which nothing is to be told."""
+    return type(error).__module__.startswith("torch._subclasses") or "meta tensor" in str(error)
+
+
 def safely(method: Callable[P, None]) -> Callable[P, None]:
     """A wire's method that never stops the loop: a mistake of ours is kept for the end, and the loop goes on.
 
@@ -174,6 +188,8 @@ def safely(method: Callable[P, None]) -> Callable[P, None]:
         try:
             method(*args, **kwargs)
         except Exception as error:
+            if is_for_numbers(error):
+                return
             if "TORCHSTONE_STRICT" in os.environ:
                 raise
             recorder.mistakes.setdefault(method.__qualname__, f"{type(error).__name__}: {error}")

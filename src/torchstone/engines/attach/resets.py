@@ -12,7 +12,7 @@ from torch.optim import Optimizer, lr_scheduler
 
 from torchstone.engines.attach.optimizers import Optimizers, Wheel, parameters_of, rates_of
 from torchstone.engines.attach.patches import Patches
-from torchstone.engines.attach.recorder import Recorder, Row, safely
+from torchstone.engines.attach.recorder import Recorder, Row, has_numbers, safely
 
 FUNCTIONS = (
     "uniform_", "normal_", "trunc_normal_", "zeros_", "ones_", "constant_", "eye_", "dirac_", "orthogonal_",
@@ -61,6 +61,8 @@ class Resets:
             weights=sum(p.numel() for _, p in given), reset=0,
         )  # fmt: skip
         for _, parameter in given:
+            if not has_numbers(parameter):  # all of them are at address 0
+                continue
             self._loaded[parameter.data_ptr()] = (weakref.ref(parameter), row)
 
     def _init(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,6 +77,8 @@ class Resets:
     @safely
     def _see_init(self, tensor: Tensor) -> None:
         """A tensor that was loaded before, or that an optimizer has been training."""
+        if not has_numbers(tensor):
+            return
         pointer = tensor.data_ptr()
         loaded = self._loaded.pop(pointer, None)
         if loaded is not None and (parameter := loaded[0]()) is not None and parameter.data_ptr() == pointer:

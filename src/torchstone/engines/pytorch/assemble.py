@@ -85,6 +85,8 @@ def build_model(setting: Setting) -> nn.Module:
         raise StoneError(f"the model cannot be built: {error}", where=f"model {name}") from error
     if weights is not None:
         given.give(model, weights, setting.task.modality, setting.encoding)
+    if setting.plan.get(given.FIELD) is not None:
+        given.remark_on_classes(model, setting.plan[given.FIELD], setting.dataset.classes)
     return heads.with_head(model, setting.plan, num_outputs)
 
 

@@ -12,8 +12,8 @@ STATE_BYTES = {"sgd": 4, "lion": 4, "rmsprop": 4, "muon": 8, "adafactor": 0, "ad
 TWO_MEANS = 8
 # Share of the memory that weights, gradients and state may take before a smaller optimizer is chosen. Starting point.
 MOST_FIXED = 0.5
-# Examples at a time below which blocks are computed anew instead: BatchNorm's statistics are noise then (Wu & He
-# 2018, figure 1).
+# Examples at a time below which blocks are computed anew instead: the fewer there are, the more BatchNorm's statistics
+# are noise (Wu & He 2018, Group Normalization). 8: starting point.
 LEAST_MICRO = 8
 CHEN = "Chen et al. 2016, Training Deep Nets with Sublinear Memory Cost"
 SHARE = 0.7  # of the memory, as --find-batch plans: the rest is for validation, workers and others
@@ -31,11 +31,12 @@ def fixed_bytes(facts: Facts, optimizer: str) -> int:
 def is_memory_short(facts: Facts) -> bool:
     """Whether weights, gradients and AdamW's state take more than half of the memory for a training.
 
-    facts: parameters, weight_bytes, memory_budget (bytes); False where they are not known.
+    Several ranks share the state out before a smaller optimizer is chosen (strategy `zero`): its steps are those of
+    AdamW on one rank, a smaller optimizer's are not (Rajbhandari et al. 2020, ZeRO, stage 1).
+    facts: parameters, weight_bytes, memory_budget (bytes), world, strategies; False where they are not known.
     """
-    if not facts.get("parameters") or not facts.get("memory_budget"):
-        return False
-    return bool(fixed_bytes(facts, "adamw") > MOST_FIXED * facts["memory_budget"])
+    owners = _world(facts) if "zero" in facts.get("strategies", ()) else 1
+    return _takes_more(facts, "adamw", owners, MOST_FIXED)
 
 
 def choose_memory(facts: Facts, optimizer: str) -> list[Choice]:
@@ -92,10 +93,19 @@ def _world(facts: Facts) -> int:
     return int(facts.get("world", 1))
 
 
+def _takes_more(facts: Facts, optimizer: str, owners: int, share: float) -> bool:
+    """Whether weights, gradients and the state of so many owners take more than a share of the memory."""
+    if not facts.get("parameters") or not facts.get("memory_budget"):
+        return False
+    return bool(fixed_bytes({**facts, "state_owners": owners}, optimizer) > share * facts["memory_budget"])
+
+
 def _exceeds(facts: Facts, owners: int = 1) -> bool:
-    known = facts.get("parameters") and facts.get("memory_budget")
-    shared = {**facts, "state_owners": owners}
-    return bool(known) and fixed_bytes(shared, str(facts.get("optimizer", "adamw"))) > facts["memory_budget"]
+    return _takes_more(facts, str(facts.get("optimizer", "adamw")), owners, 1.0)
+
+
+def _is_cramped(facts: Facts) -> bool:
+    return _takes_more(facts, str(facts.get("optimizer", "adamw")), 1, MOST_FIXED)
 
 
 STRATEGIES: tuple[Case, ...] = (
@@ -103,14 +113,17 @@ STRATEGIES: tuple[Case, ...] = (
          lambda f: _world(f) > 1 and _exceeds(f, _world(f)) and "fsdp2" in f.get("strategies", ()),
          "fsdp2", "weights and gradients are cut over the ranks too: together they hold them once",
          "Zhao et al. 2023, PyTorch FSDP", changes_if="they fit with the state alone shared out: zero"),
-    Case("ranks", "weights, gradients and state exceed a rank's memory, and fit with the state shared out",
-         lambda f: _world(f) > 1 and _exceeds(f) and not _exceeds(f, _world(f)) and "zero" in f.get("strategies", ()),
-         "zero", "weights, gradients and state are too large for one, and fit where each keeps its share of the state; "
-         "the weights become those of ddp", "Rajbhandari et al. 2020, ZeRO, stage 1",
-         changes_if="they fit whole: ddp, which does not send the weights"),
+    Case("ranks", f"weights, gradients and state take more than {MOST_FIXED:.0%} of a rank's memory, and fit with the "
+         "state shared out",
+         lambda f: (_world(f) > 1 and _is_cramped(f) and not _exceeds(f, _world(f))
+                    and "zero" in f.get("strategies", ())),
+         "zero", f"weights, gradients and state take more than {MOST_FIXED:.0%} of the memory of one, so that each "
+         "keeps its share of the state; the optimizer stays, and the weights become those of ddp",
+         f"Rajbhandari et al. 2020, ZeRO, stage 1; {MOST_FIXED:.0%}: {START}",
+         changes_if=f"they take {MOST_FIXED:.0%} or less: ddp, which does not send the weights"),
     Case("ranks", "several ranks", lambda f: _world(f) > 1,
          "ddp", "each rank holds the whole model, gradients are summed", "Li et al. 2020, PyTorch Distributed",
-         changes_if="weights, gradients and state exceed a rank's memory: zero shares out the state"),
+         changes_if=f"weights, gradients and state take more than {MOST_FIXED:.0%} of a rank's memory: zero"),
     Case("one process", "else", lambda f: True, "single", "one process; torchrun starts several", "",
          changes_if="several ranks: ddp"),
 )  # fmt: skip

@@ -84,7 +84,7 @@ LOSSES: tuple[Case, ...] = (
          "van den Oord et al. 2018, CPC; Radford et al. 2021, CLIP", "symmetric, learnt temperature",
          lambda f: {"symmetric": True, "is_learnt": True}),
     Case("boxes", f"background outweighs foreground {RARE_FOREGROUND:.0f} to 1 or more", lambda f: _kind(f, "boxes"),
-         "focal", "easy background would drown the few objects", "Lin et al. 2017, Focal Loss: RetinaNet's setting",
+         "focal", "easy background would drown the few objects", "Lin et al. 2017, Focal Loss, section 4.1, table 1b",
          "gamma 2, alpha 0.25", lambda f: {"gamma": 2.0, "alpha": 0.25}),
     Case("mask", "a class for each pixel", lambda f: _kind(f, "mask"),
          "dice", "measures overlap, so that small objects count as much as large ones; add cross_entropy to it",

@@ -53,5 +53,5 @@ RULE = Rule(
     wrong_when="the examples get harder as the run goes on (a curriculum), or the loss is weighed anew",
     threshold="the last tenth above 3 times the first and 5 times the best tenth, and near its highest",
     confidence="likely",
-    explains=("RUN802", "RUN808"),
+    explains=("RUN802", "RUN808", "RUN813"),
 )

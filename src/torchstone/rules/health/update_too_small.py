@@ -11,7 +11,7 @@ from torchstone.rules._pictures import points
 from torchstone.rules._watched import Rows, at, place_of, steps_by_optimizer, toy_loop
 from torchstone.rules.health._layers import hints
 
-SMALL, SAMPLES = 1e-6, 4
+SMALL, SAMPLES, MOVED = 1e-6, 4, 0.1
 
 
 def check(rows: Rows) -> Iterator[Finding]:
@@ -19,6 +19,8 @@ def check(rows: Rows) -> Iterator[Finding]:
     for index, own in steps_by_optimizer(rows):
         seen = [row for row in own if is_number(row.get("update_ratio"))]
         highest = max((row["lr"] for row in own), default=0.0)
+        if any(row["update_ratio"] > MOVED for row in seen):
+            continue  # a rate that once moved the weights is not too low: RUN614
         for end in range(SAMPLES, len(seen) + 1):
             part = seen[end - SAMPLES : end]
             is_tiny = all(row["update_ratio"] < SMALL and row["lr"] >= highest / 2 for row in part)
@@ -45,7 +47,8 @@ RULE = Rule(
     trips=lambda: toy_loop(change=lambda number, row: {"update_ratio": 1e-8 if number % 10 == 1 else None}),
     passes=toy_loop,
     wrong_when="a model that is done is kept as it is on purpose",
-    threshold=f"below {SMALL:g} at {SAMPLES} samples in a row, at half of the highest rate or more",
+    threshold=f"below {SMALL:g} at {SAMPLES} samples in a row, at half of the highest rate or more, "
+              f"where none was above {MOVED:g}",
     confidence="likely",
     explains=("RUN605", "RUN607", "RUN206", "RUN204"),
 )

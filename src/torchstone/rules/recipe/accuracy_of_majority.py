@@ -32,7 +32,7 @@ RULE = Rule(
     summary="accuracy chooses the checkpoint although one class is nearly everything",
     why="The best checkpoint by accuracy may be one that never finds the other classes.",
     fix="Set metric to balanced_accuracy or macro_f1.",
-    source="He & Garcia 2009, Learning from Imbalanced Data, section 4",
+    source="He & Garcia 2009, Learning from Imbalanced Data",
     check=check,
     trips=lambda: planning(facts={"largest_class": 950, "smallest_class": 20}),
     passes=lambda: planning(facts={"largest_class": 500, "smallest_class": 250}),

@@ -34,7 +34,7 @@ RULE = Rule(
     summary="the average of the weights is longer than the run",
     why="The averaged weights are judged and exported, and are mostly those of the beginning.",
     fix="Take a smaller averaging.decay, for instance 1 - 10 / (number of steps).",
-    source="Kingma & Ba 2015, section 3: an average with decay d remembers 1/(1-d) steps",
+    source="arithmetic: with decay d the step k ago weighs (1-d) d^k, so that all of them last 1/(1-d) steps",
     check=check,
     trips=lambda: planning(averaging__name="ema", averaging__options__decay=0.9999),
     passes=lambda: planning(averaging__name="ema", averaging__options__decay=0.95),

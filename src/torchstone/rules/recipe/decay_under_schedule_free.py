@@ -29,7 +29,7 @@ RULE = Rule(
     summary="schedule_free runs under a falling schedule",
     why="Its average takes the place of a falling rate: with both, the later steps hardly count.",
     fix="Set schedule={name: constant, warmup: 0.05}.",
-    source="Defazio et al. 2024, The Road Less Scheduled, section 2",
+    source="Defazio et al. 2024, The Road Less Scheduled: an average instead of a schedule",
     check=check,
     trips=lambda: planning(optimizer__name="schedule_free"),
     passes=lambda: planning(optimizer__name="schedule_free", schedule__name="constant"),

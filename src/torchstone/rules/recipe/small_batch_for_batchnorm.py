@@ -42,10 +42,10 @@ RULE = Rule(
     summary="BatchNorm works on few examples at a time",
     why="Its statistics are noise then: training and evaluation see different networks.",
     fix="Take a larger train.batch_size or fewer train.accumulate, or a model with another norm.",
-    source="Wu & He 2018, Group Normalization, figure 1: the error rises below 8 examples",
+    source="Wu & He 2018, Group Normalization: the error of BatchNorm rises rapidly as the batch becomes smaller",
     check=check,
     trips=lambda: planning(train__batch_size=16, train__accumulate=4),
     passes=lambda: planning(train__batch_size=16, train__accumulate=2),
     wrong_when="pictures are so large that one gives many places to average over",
-    threshold="8 examples (Wu & He 2018)",
+    threshold="8 examples: starting point, tune on your data",
 )

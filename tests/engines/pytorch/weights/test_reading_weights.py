@@ -36,7 +36,7 @@ def a_checkpoint(folder: Path, **more: dict[str, Tensor]) -> Path:
     lambda state: {"model_state_dict": state},
     lambda state: {"pytorch-lightning_version": "2.5.0", "state_dict": state, "loops": {"fit": [1, 2]}},
 ])  # fmt: skip
-@pytest.mark.parametrize("suffix", ["pt", "pth", "ckpt"])
+@pytest.mark.parametrize("suffix", ["pt", "pth", "bin", "ckpt"])
 def test_what_torch_saved_is_read_without_running_code(tmp_path: Path, wrap: Any, suffix: str) -> None:
     torch.save(wrap(STATE), tmp_path / f"w.{suffix}")
     assert same(read_weights(str(tmp_path / f"w.{suffix}")).tensors)

@@ -88,6 +88,18 @@ def test_a_run_starts_from_another_run(make: Any, model: str, tmp_path: Path) ->
     assert sorted(report["matched"]) == sorted(state)
 
 
+def test_a_last_layer_that_was_learnt_for_other_classes_is_told(tmp_path: Path) -> None:
+    first, _ = trained(some_pictures(tmp_path, 1), "first")
+    other = some_pictures(tmp_path, 2)
+    (other / "light").rename(other / "pale")
+    said = "the last layer was learnt for dark, light; its outputs now stand for dark, pale"
+    second, notes = trained(other, "second", f"model.weights={folder_of(first)}")
+    assert json.loads((folder_of(second) / "weights.json").read_text())["remark"] == said
+    assert any(note.endswith(said) for note in notes)
+    same, notes = trained(some_pictures(tmp_path, 3), "same", f"model.weights={folder_of(first)}")
+    assert "remark" not in json.loads((folder_of(same) / "weights.json").read_text())
+
+
 def test_a_run_with_weights_begins_where_they_ended(tmp_path: Path) -> None:
     first, _ = trained(a_table(tmp_path, 1), "first", "optimizer.lr=0.0001")
     source = folder_of(first)

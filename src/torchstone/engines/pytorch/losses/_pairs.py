@@ -24,7 +24,9 @@ def two_sides(embeddings: Tensor, target: Tensor | None = None) -> tuple[Tensor,
             f"{embeddings.shape[0]} pairs, targets of shape {tuple(target.shape)}; there must be one per pair",
             where="loss",
         )
-    return embeddings[:, 0], embeddings[:, 1]
+    # selecting fills a tensor of zeros on the way back for each side, unbinding stacks the two gradients once
+    first, second = embeddings.unbind(1)
+    return first, second
 
 
 def unit(embeddings: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torchstone.core.errors import StoneError
-from torchstone.engines.pytorch.losses import Loss, full, made_for
+from torchstone.engines.pytorch.losses import Loss, full, like, made_for
 
 
 @made_for("outputs of a teacher")
@@ -23,6 +23,8 @@ def distillation(*, temperature: float = 2.0) -> Loss:
         raise StoneError(f"temperature is {temperature:g}; it must be above 0", where="loss.temperature",
                          fix="start at 2.0")
 
+    squared = temperature**2
+
     def loss(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor | float]:
         if logits.shape != target.shape or logits.ndim < 2:
             raise StoneError(
@@ -30,8 +32,9 @@ def distillation(*, temperature: float = 2.0) -> Loss:
                 where="loss", fix="give the teacher's logits as target",
             )  # fmt: skip
         mine = functional.log_softmax(full(logits) / temperature, dim=-1)
-        wanted = functional.log_softmax(target.detach().to(mine.dtype) / temperature, dim=-1)
+        teacher = target.detach() if target.requires_grad else target
+        wanted = functional.log_softmax(like(teacher, mine) / temperature, dim=-1)
         total = functional.kl_div(mine, wanted, reduction="sum", log_target=True)
-        return total * temperature**2, float(target.numel() / target.shape[-1])
+        return total * squared, float(target.numel() / target.shape[-1])
 
     return loss

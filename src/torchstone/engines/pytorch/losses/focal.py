@@ -20,9 +20,9 @@ def focal(*, gamma: float = 2.0, alpha: float | Sequence[float] | None = None) -
     StoneError for other shapes. Source: Lin et al. 2017 (RetinaNet), equation 5; they divide by the number of
     positive anchors instead.
 
-    gamma: 0 is cross-entropy; the paper's best is 2: starting point, tune on your data.
-    alpha: of yes-or-no labels one number from 0 to 1, the weight of a positive, 1 - alpha that of a negative (the
-        paper's 0.25 with gamma 2); of classes K numbers. It weighs the sum, never the weight.
+    gamma: 0 is cross-entropy; 2 is best in the paper's table 1b, for detection: starting point, tune on your data.
+    alpha: of yes-or-no labels one number from 0 to 1, the weight of a positive, 1 - alpha that of a negative (0.25 with
+        gamma 2 there, chosen together); of classes K numbers. It weighs the sum, never the weight.
     """
     _check_options(gamma, alpha)
     per_class = torch.tensor(list(alpha), dtype=torch.float32) if isinstance(alpha, Sequence) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,9 @@ from torchstone.core import catalog
 from torchstone.core.errors import StoneError
 from torchstone.core.plan import Plan
 from torchstone.core.task import Modality
-from torchstone.engines.pytorch.weights.read import lent_encoding, read_weights
-from torchstone.engines.pytorch.weights.take_over import take_over
+from torchstone.engines.pytorch.weights.read import lent_classes, lent_encoding, read_weights
+from torchstone.engines.pytorch.weights.report import few, note_report, weights_report
+from torchstone.engines.pytorch.weights.take_over import head_of, take_over
 
 FIELD = "model.options.weights"
 # What an encoding must hold to be of use for a modality whose first layer reads numbers that the encoding gave out.
@@ -73,6 +74,16 @@ def give(model: nn.Module, weights: str, modality: Modality, encoding: Mapping[s
             "weight", where=f"model.weights: {weights}", fix="give the folder of the torchstone run itself",
         )  # fmt: skip
     take_over(model, given, fresh=("words.",) if modality == "text" and "lent_by" not in encoding else ())
+
+
+def remark_on_classes(model: nn.Module, weights: object, classes: Sequence[str]) -> None:
+    """Says in the model's report where its last layer was learnt by a torchstone run for other classes."""
+    report, theirs = weights_report(model), lent_classes(str(weights))
+    if report is None or not theirs or list(classes) == theirs:
+        return
+    if f"{head_of(model.state_dict())}.weight" in report.matched:
+        said = f"the last layer was learnt for {few(theirs)}; its outputs now stand for {few(classes)}"
+        note_report(model, replace(report, remark=said))
 
 
 def without_weights(plan: Plan) -> Plan:

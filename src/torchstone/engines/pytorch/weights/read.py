@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ import torch
 from torch import Tensor
 
 from torchstone.core.errors import StoneError
+from torchstone.engines.pytorch.weights.unreadable import unreadable
 
-FIX = "give a .safetensors, .pth or .pt file, or a folder with model.safetensors, or a run"
+FIX = "give a .safetensors, .pth, .pt or .bin file, a folder with model.safetensors, or a run's (.torchstone/runs/NAME)"
 INDEX = "model.safetensors.index.json"
 # Where training programs keep the weights inside what they save, the best first.
 _INSIDE = ("state_dict", "model_state_dict", "model")
@@ -33,8 +35,8 @@ class Given:
 def read_weights(path: str) -> Given:
     """The tensors of a file or folder.
 
-    A file: .safetensors; .pth or .pt, read with weights_only, so that no code in it can run (plain state dicts, those
-    inside a mapping, Lightning checkpoints); an index of sharded safetensors. A folder: sharded or whole
+    A file: .safetensors; .pth, .pt or .bin, read with weights_only, so that no code in it can run (plain state dicts,
+    those inside a mapping, Lightning checkpoints); an index of sharded safetensors. A folder: sharded or whole
     model.safetensors (transformers, timm); a torchstone run or one of its checkpoints (checkpoints/best), which is
     verified first. Raises StoneError where nothing is there, the file is damaged, or it holds anything else.
     """
@@ -48,28 +50,39 @@ def read_weights(path: str) -> Given:
     except StoneError:
         raise
     except Exception as error:  # each reader has its own errors for a damaged file
-        reason = (str(error) or type(error).__name__).splitlines()[0][:300]
-        if type(error).__name__ == "UnpicklingError":  # torch says how to run what is in it, which nobody should
-            reason = "it is damaged, or holds more than tensors, and what could run code is never read"
-        raise StoneError(f"these weights cannot be read: {reason}", where=path,
-                         fix="save the state dict with safetensors.torch.save_file") from error
+        raise unreadable(_file_of(place), error) from error
 
 
 def lent_encoding(path: str) -> dict[str, Any] | None:
     """The input encoding (tokenizer, columns) of the torchstone run that the weights come from; None without one."""
+    return _of_the_run(path, "encoding")
+
+
+def lent_classes(path: str) -> list[str] | None:
+    """The classes of the torchstone run that the weights come from, in the order of its outputs; None without one."""
+    stored = _of_the_run(path, "data")
+    return None if stored is None else [str(name) for name in stored.get("classes", [])]
+
+
+def _of_the_run(path: str, what: str) -> dict[str, Any] | None:
     place = Path(path).expanduser()
     if not place.is_dir():
         return None
     place = place.resolve()
     for folder in (place, place.parent, place.parent.parent):
-        if (folder / "plan.yaml").is_file() and (folder / "encoding.json").is_file():
+        if (folder / "plan.yaml").is_file() and (folder / f"{what}.json").is_file():
             try:
-                stored: dict[str, Any] = json.loads((folder / "encoding.json").read_text(encoding="utf-8"))
+                stored: dict[str, Any] = json.loads((folder / f"{what}.json").read_text(encoding="utf-8"))
                 return stored
             except ValueError as error:
-                raise StoneError(f"the encoding of this run cannot be read: {error}",
-                                 where=str(folder / "encoding.json")) from error
+                raise StoneError(f"the {what} of this run cannot be read: {error}",
+                                 where=str(folder / f"{what}.json")) from error
     return None
+
+
+def _file_of(place: Path) -> Path:
+    inner = place / "model.safetensors"
+    return inner if place.is_dir() and inner.is_file() else place
 
 
 def _from_folder(folder: Path) -> Given:
@@ -108,12 +121,14 @@ def _from_file(path: Path) -> Given:
         from safetensors.torch import load_file
 
         return Given(_tensors(load_file(path), path), str(path), _sha256(path), "safetensors")
-    if suffix in (".pth", ".pt", ".ckpt"):
-        state = torch.load(path, map_location="cpu", weights_only=True)
+    if suffix in (".pth", ".pt", ".bin", ".ckpt"):
+        with warnings.catch_warnings():  # of the pickle's protocol: whoever trains cannot change it
+            warnings.simplefilter("ignore", UserWarning)
+            state = torch.load(path, map_location="cpu", weights_only=True)
         is_lightning = isinstance(state, Mapping) and "pytorch-lightning_version" in state
         kind = "Lightning checkpoint" if is_lightning else "torch"
         return Given(_tensors(state, path), str(path), _sha256(path), kind)
-    raise StoneError(f"found the suffix '{suffix}'; .safetensors, .pth, .pt or .ckpt was expected",
+    raise StoneError(f"found the suffix '{suffix}'; .safetensors, .pth, .pt, .bin or .ckpt was expected",
                      where=str(path), fix=FIX)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ class WeightsReport:
     matched: taken over; adapted: taken over after summing the colours for grey pictures; fresh: stayed as
     initialised (the last layer for other classes, a replaced stem, vectors of another vocabulary); unused: in the
     weights alone. source: the file or folder; sha256: of its content, empty for `hub`; layout: how names were read.
+    remark: what names and shapes do not tell, in a sentence; empty for none.
     """
 
     matched: tuple[str, ...]
@@ -27,23 +29,27 @@ class WeightsReport:
     source: str = ""
     sha256: str = ""
     layout: str = ""
+    remark: str = ""
 
     def __str__(self) -> str:
         total = len(self.matched) + len(self.adapted) + len(self.fresh)
         origin = " ".join(part for part in (self.source, f"({self.layout})" if self.layout else "") if part)
-        adapted = f"; adapted: {_few(self.adapted)}" if self.adapted else ""
+        adapted = f"; adapted: {few(self.adapted)}" if self.adapted else ""
         return (f"{len(self.matched) + len(self.adapted)} of {total} tensors from the weights {origin}".rstrip()
-                + f"{adapted}; fresh: {_few(self.fresh)}; unused: {_few(self.unused)}")
+                + f"{adapted}; fresh: {few(self.fresh)}; unused: {few(self.unused)}"
+                + (f"; {self.remark}" if self.remark else ""))
 
     def to_json(self) -> dict[str, Any]:
         """The report as `weights.json` of a run holds it: every name of every kind."""
         return {
             "source": self.source, "sha256": self.sha256, "layout": self.layout, "matched": list(self.matched),
             "adapted": list(self.adapted), "fresh": list(self.fresh), "unused": list(self.unused),
+            **({"remark": self.remark} if self.remark else {}),
         }  # fmt: skip
 
 
-def _few(names: tuple[str, ...]) -> str:
+def few(names: Sequence[str]) -> str:
+    """The first six names, and how many there are where there are more; `none` without any."""
     shown = ", ".join(names[:6])
     return f"{shown}, … ({len(names)} in all)" if len(names) > 6 else shown or "none"
 
