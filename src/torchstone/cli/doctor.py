@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--train", metavar="NAME", help="The training loss, where names do not tell.")
 @click.option("--val", "validation", metavar="NAME", help="The validation loss.")
 @click.option("--metric", "score", metavar="NAME", help="The validation score.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="Do not ask this rule or family; may be repeated.")
+@options.ignore
 @options.as_json
 @options.traceback
 def command(
@@ -32,12 +32,11 @@ def command(
     """
     if paths == ("env",):
         return _environment(is_json)
-    from torchstone.core.recipe import Rules
     from torchstone.flows.doctor import diagnose
     from torchstone.flows.name_curves import Wanted
 
     made = diagnose(
-        [Path(path) for path in paths], wanted=Wanted(train, validation, score), rules=Rules(ignore=list(ignore)))
+        [Path(path) for path in paths], wanted=Wanted(train, validation, score), rules=options.rules_from(ignore))
     findings = [finding for one in made for finding in one.findings]
     if is_json:
         show.answer({"runs": [one.to_json() for one in made], "findings": [finding.to_json() for finding in findings]})

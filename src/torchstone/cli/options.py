@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from torchstone.core.recipe import Recipe
+    from torchstone.core.recipe import Recipe, Rules
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,6 +28,9 @@ project = click.option(
 )
 changes = click.option(
     "--set", "sets", multiple=True, metavar="FIELD=VALUE", help="Lay one field over the recipe; may be repeated."
+)
+ignore = click.option(
+    "--ignore", multiple=True, metavar="CODE", help="Do not ask this rule or family; may be repeated."
 )
 label = click.option("--label", metavar="COLUMN", help="The column to be learnt; a,b,c for several.")
 features = click.option("--features", metavar="A,B,C", help="The columns to learn from.")
@@ -54,6 +57,14 @@ def overrides(given: dict[str, Any]) -> list[str]:
     if given.get("deterministic"):
         found.append("train.deterministic=true")
     return [*found, *given.get("sets", ())]
+
+
+def rules_from(ignore: tuple[str, ...]) -> Rules:
+    """What --ignore says; raises StoneError where there is no such rule."""
+    from torchstone.core.recipe import Rules
+    from torchstone.flows.rulebook import check_codes
+
+    return check_codes(Rules(ignore=list(ignore)), lambda field: "--ignore")
 
 
 def call(verb: str, path: str | None, given: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -20,6 +21,8 @@ def command(path: str | None, seconds: float | None, **given: Any) -> int:
 
     PATH is a recipe (.yaml) or data, as for train; without it the recipe is ./torchstone.yaml. Nothing is trained.
     """
+    if seconds is not None and not math.isfinite(seconds):
+        raise click.BadParameter(f"{seconds} is no number of seconds", param_hint="--seconds")
     recipe, project = options.recipe_from(path, given)
     from torchstone.flows.plan import make_plan
     from torchstone.flows.preflight import SECONDS, preflight_plan

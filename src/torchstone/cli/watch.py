@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from torchstone.cli.options import traceback
+from torchstone.cli import options
 
 
 @click.command(
@@ -18,11 +18,11 @@ from torchstone.cli.options import traceback
     epilog="Options of torchstone stand before SCRIPT; all that follows belongs to the script.",
 )  # fmt: skip
 @click.option("--json", "is_json", is_flag=True, help="One JSON object as the last line on standard output.")
-@click.option("--ignore", multiple=True, metavar="CODE", help="Do not ask this rule or family; may be repeated.")
+@options.ignore
 @click.option("--rows", "rows_file", type=click.Path(dir_okay=False, path_type=Path), help="Write what was seen here.")
 @click.option("--report", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page about it here.")
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as with python -m.")
-@traceback
+@options.traceback
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -36,18 +36,18 @@ def command(
     of severity error.
     """
     from torchstone.core.finding import has_errors
-    from torchstone.core.recipe import Rules
     from torchstone.flows.run_script import find_script, run_script
     from torchstone.flows.seen import seen
     from torchstone.flows.watch import Doctor, say, write_line
 
+    rules = options.rules_from(ignore)
     find_script(script, is_module=is_module)
     process, page = os.getpid(), None if page is None else page.absolute()  # the script may go to another folder
     answer: dict[str, Any] = {}
     if is_json:  # registered first, so that it comes after all that the script has registered for its end
         atexit.register(tell, answer, os.getpid())
     live, write = (None, None) if is_json else (say, write_line)
-    doctor = Doctor(rules=Rules(ignore=list(ignore)), tell=live, write=write)
+    doctor = Doctor(rules=rules, tell=live, write=write)
     code = run_script(script, arguments, doctor=doctor, is_module=is_module, rows_file=rows_file)
     findings = doctor.findings
     if page is not None and os.getpid() == process:  # not in a process that the script has forked

@@ -22,6 +22,7 @@ from torchstone.flows.judge import judge
 from torchstone.flows.look import Look, find_task, look_as
 from torchstone.flows.option_ranges import check_values
 from torchstone.flows.read_pictures import Progress
+from torchstone.flows.rulebook import check_codes
 from torchstone.parts import metrics
 from torchstone.parts.choices.imbalance import counted_weights
 
@@ -68,6 +69,7 @@ def make_plan(recipe: Recipe, *, project: Path, progress: Progress | None = None
 
     Raises StoneError where the data or the recipe cannot be used.
     """
+    check_codes(recipe.rules, recipe.where)
     check_recipe_pieces(recipe, FOLDERS)
     seen = look_as(recipe, progress)
     dataset = seen.dataset

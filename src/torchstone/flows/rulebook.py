@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from torchstone.core import catalog
-from torchstone.core.errors import StoneError
+from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.rule import Rule
+
+if TYPE_CHECKING:
+    from torchstone.core.recipe import Rules
 
 
 def every_rule() -> list[Rule]:
@@ -25,6 +30,28 @@ def the_rule(code: str) -> Rule:
     near = difflib.get_close_matches(code.upper(), words, n=1) or difflib.get_close_matches(code.lower(), words, n=1)
     fix = f"did you mean {words[near[0]]}?" if near else "list them with: torchstone rules"
     raise StoneError(f"no rule is called '{code}'", fix=fix)
+
+
+def check_codes(rules: Rules, where: Callable[[str], str]) -> Rules:
+    """The same, where every code and family that it names is there; else raises StoneError, or StoneErrors for several.
+
+    where: what errors call `rules.ignore` and `rules.severity`.
+    """
+    if not rules.ignore and not rules.severity:
+        return rules
+    codes = {rule.code for rule in every_rule()}
+    families = {code.rstrip("0123456789") for code in codes}
+    named = [("rules.ignore", code, codes | families) for code in rules.ignore]
+    named += [("rules.severity", code, codes) for code in rules.severity]
+    errors = []
+    for field, code, known in named:
+        if code not in known:
+            near = difflib.get_close_matches(code.upper(), known, n=1)
+            fix = f"did you mean {near[0]}?" if near else "give codes or families (RUN, DAT) of: torchstone rules"
+            errors.append(StoneError(f"no rule has the code '{code}'", where=where(field), fix=fix))
+    if errors:
+        raise errors[0] if len(errors) == 1 else StoneErrors(errors)
+    return rules
 
 
 def page(rule: Rule) -> dict[str, str]:

@@ -19,6 +19,7 @@ from torchstone.core.recipe import Rules
 from torchstone.core.rule import Rule
 from torchstone.flows.ask_curves import asked_curves, history_of_rows, long_enough, ways_given
 from torchstone.flows.judge import is_ignored
+from torchstone.flows.rulebook import check_codes
 from torchstone.flows.seen import nothing_found
 from torchstone.rules._watched import Seen
 
@@ -193,9 +194,13 @@ def watch(
 
 
 def doctor_for(ignore: Iterable[str], callback: Callable[[Finding], None] | None, *, is_quiet: bool) -> Doctor:
-    """A doctor that is not attached yet, which tells its findings on standard error unless is_quiet."""
+    """A doctor that is not attached yet, which tells its findings on standard error unless is_quiet.
+
+    Raises StoneError where `ignore` names no rule.
+    """
     tell, write = (None, None) if is_quiet else (say, write_line)
-    return Doctor(rules=Rules(ignore=list(ignore)), tell=tell, callback=callback, write=write)
+    rules = check_codes(Rules(ignore=list(ignore)), lambda field: "ignore")
+    return Doctor(rules=rules, tell=tell, callback=callback, write=write)
 
 
 def say(finding: Finding) -> None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from conftest import CPU, blobs, small_net, toy_job
+from torchstone.core.errors import StoneError
 from torchstone.engines.pytorch import checkpoint, snapshot
 from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.loop import fit
@@ -242,3 +243,12 @@ def test_what_cannot_be_run_again_says_why_and_does_not_hide_what_ended_the_run(
     assert told["problem"] == "loss"
     assert "out of memory" in told["post_mortem"]["refused"]
     assert "out of memory" in cause(told["post_mortem"]).what
+
+
+def test_a_kept_batch_that_was_damaged_is_called_that_and_the_way_out_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "step-3"
+    checkpoint.write(checkpoint.Content({"batch": {"x": torch.zeros(2)}}, {"step": 3}), folder)
+    (folder / "batch.safetensors").write_bytes(b"no")
+    with pytest.raises(StoneError, match="this kept batch is not used") as caught:
+        checkpoint.read(folder, called="kept batch", fix="replay another one")
+    assert caught.value.fix == "replay another one"

@@ -109,11 +109,14 @@ def problem(folder: Path) -> str | None:
     return None if STATE in files else f"{STATE} is missing"
 
 
-def read(folder: Path) -> Content:
-    """A verified checkpoint's content; raises StoneError that names the file where one cannot be trusted."""
+def read(folder: Path, *, called: str = "checkpoint", fix: str | None = None) -> Content:
+    """A verified checkpoint's content; raises StoneError that names the file where one cannot be trusted.
+
+    called, fix: what the error says that it is, and what to do, where the same files hold something else.
+    """
     reason = problem(folder)
     if reason is not None:
-        raise StoneError(f"this checkpoint is not used: {reason}", where=str(folder))
+        raise StoneError(f"this {called} is not used: {reason}", where=str(folder), fix=fix)
     names = [name for name in json.loads((folder / MANIFEST).read_text())["files"] if name.endswith(".safetensors")]
     tensors = {name.removesuffix(".safetensors"): load((folder / name).read_bytes()) for name in names}
     return Content(tensors, json.loads((folder / STATE).read_text(encoding="utf-8")))

@@ -36,7 +36,7 @@ def replay(run: Run, setting: Setting, kept: Path) -> Replayed:
 
     Raises StoneError where the kept window or its checkpoint is missing or damaged.
     """
-    content = checkpoint.read(kept)
+    content = checkpoint.read(kept, called="kept batch", fix="replay another one with --step, or train again")
     state = content.state
     weights = run.checkpoints / state["checkpoint"]
     if not weights.is_dir():
