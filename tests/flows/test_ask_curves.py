@@ -6,12 +6,21 @@ import pytest
 
 from torchstone.core.catalog import all_rules
 from torchstone.core.recipe import Rules
-from torchstone.flows.ask_curves import ASKED, CURVES, GIVES_WAY, asked_curves, history_of_rows, judge_curves
+from torchstone.flows.ask_curves import ASKED, CURVES, asked_curves, history_of_rows, judge_curves
 from torchstone.flows.own_doctor import judge_trace
 from torchstone.flows.watch import FOLDERS
 from torchstone.rules._watched import toy_loop, toy_loss, toy_pass
 from torchstone.rules.trace._steps import toy_run
 
+# A rule of curves → the rules of traces and rows that see the same cause.
+GIVES_WAY = {
+    "RUN801": ("RUN201", "RUN601"), "RUN802": ("RUN204", "RUN603", "RUN605", "RUN609", "RUN614"),
+    "RUN803": ("RUN201", "RUN601", "RUN602", "RUN609"), "RUN804": ("RUN201", "RUN601", "RUN609"),
+    "RUN805": ("RUN201", "RUN601", "RUN602", "RUN609"), "RUN806": ("RUN606",),
+    "RUN808": ("RUN204", "RUN603", "RUN605", "RUN609", "RUN614"), "RUN809": ("RUN204", "RUN603", "RUN605", "RUN614"),
+    "RUN811": ("RUN505",), "RUN812": ("RUN505",),
+    "RUN813": ("RUN201", "RUN601", "RUN602", "RUN609", "RUN614"),
+}  # fmt: skip
 RISING = [1.0, 0.6, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 
 
@@ -36,6 +45,13 @@ def test_every_code_is_a_rule_that_is_there():
     assert set(ASKED) <= curves
     assert set(GIVES_WAY) <= curves
     assert {code for codes in GIVES_WAY.values() for code in codes} <= others
+
+
+def test_rules_of_traces_and_rows_know_more_and_explain_what_the_curves_say_of_the_same_cause():
+    rules = {rule.code: rule for folder in (*FOLDERS, "torchstone.rules.trace") for rule in all_rules(folder)}
+    for code, others in GIVES_WAY.items():
+        assert [other for other in others if code not in rules[other].explains] == []
+        assert {other for other, rule in rules.items() if code in rule.explains} == set(others)
 
 
 def test_a_run_of_ours_that_overfits_says_so_once_at_its_end():

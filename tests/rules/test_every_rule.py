@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -20,6 +21,12 @@ FAMILIES = {
 def test_a_rule_keeps_its_promise(folder, rule):
     check_rule(rule)
     assert rule.code.startswith(FAMILIES[folder])
+
+
+@pytest.mark.parametrize("rule", [rule for _, rule in RULES], ids=lambda rule: rule.code)
+def test_the_evidence_of_a_finding_can_be_written(rule):
+    for finding in rule.check(rule.trips()):
+        json.dumps(finding.evidence)
 
 
 def test_no_two_rules_share_a_code_or_a_name():

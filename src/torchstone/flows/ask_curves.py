@@ -18,15 +18,6 @@ from torchstone.rules._watched import of
 from torchstone.rules.health.diverging import has_classes
 
 CURVES = "torchstone.rules.curves"
-# What rules of traces and rows say of the same cause: they know more, and the curves' rules give way to them.
-GIVES_WAY = {
-    "RUN801": ("RUN201", "RUN601"), "RUN802": ("RUN204", "RUN603", "RUN605", "RUN609", "RUN614"),
-    "RUN803": ("RUN201", "RUN601", "RUN602", "RUN609"), "RUN804": ("RUN201", "RUN601", "RUN609"),
-    "RUN805": ("RUN201", "RUN601", "RUN602", "RUN609"), "RUN806": ("RUN606",),
-    "RUN808": ("RUN204", "RUN603", "RUN605", "RUN609", "RUN614"), "RUN809": ("RUN204", "RUN603", "RUN605", "RUN614"),
-    "RUN811": ("RUN505",), "RUN812": ("RUN505",),
-    "RUN813": ("RUN201", "RUN601", "RUN602", "RUN609", "RUN614"),
-}  # fmt: skip
 # Asked of our own runs and of watched loops at their end. RUN801 and RUN802 are RUN201 and RUN204, or RUN601 and
 # RUN605, there; that a run still got better (RUN807) is no news where its length was chosen on purpose.
 ASKED = ("RUN803", "RUN804", "RUN805", "RUN806", "RUN808", "RUN809", "RUN810", "RUN811", "RUN812", "RUN813")
@@ -61,12 +52,6 @@ def _history(points: Mapping[str, Points]) -> History | None:
     if train is None:
         return None
     return history_of("", series, Wanted(train=train, validation=validation))
-
-
-def ways_given(codes: Iterable[str]) -> set[str]:
-    """The codes of rules of curves that go unsaid beside findings of these codes."""
-    codes = set(codes)
-    return {code for code, others in GIVES_WAY.items() if codes & set(others)}
 
 
 def judge_curves(history: History | None, asked: Iterable[Rule]) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.finding import Finding
 from torchstone.core.recipe import Rules
 from torchstone.core.rule import Rule
-from torchstone.flows.ask_curves import CURVES, ways_given
+from torchstone.flows.ask_curves import CURVES
 from torchstone.flows.judge import is_ignored, selected
 from torchstone.flows.name_curves import Wanted, history_of
-from torchstone.flows.own_doctor import judge_trace
+from torchstone.flows.own_doctor import judge_trace, without_explained
 from torchstone.flows.read_curves import read_logs
 from torchstone.flows.read_curves_points import Log
 from torchstone.flows.watch import FOLDERS
@@ -78,17 +78,8 @@ def diagnosis_of(log: Log, wanted: Wanted, rules: Rules) -> Diagnosis:
         asked += [(rule, history) for rule in all_rules(CURVES)]
     asked = [(rule, subject) for rule, subject in asked if not is_ignored(rule.code, rules.ignore)]
     found += [finding for rule, subject in asked for finding in rule.check(subject)]
-    kept = [_placed(finding, log) for finding in unexplained(found, [rule for rule, _ in asked])]
+    kept = [_placed(finding, log) for finding in without_explained(found)]
     return Diagnosis(log, history, selected(kept, rules), [*log.notes, *_unjudged(history)])
-
-
-def unexplained(findings: Iterable[Finding], rules: Iterable[Rule]) -> list[Finding]:
-    """The findings that no other one has the same cause as."""
-    found = list(findings)
-    codes = {finding.code for finding in found}
-    gone = {code for rule in rules if rule.code in codes for code in rule.explains}
-    gone |= ways_given(codes)
-    return [finding for finding in found if finding.code not in gone]
 
 
 def _placed(finding: Finding, log: Log) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from torchstone.core.finding import SEVERITIES, Finding
 
 if TYPE_CHECKING:
     from torchstone.core.recipe import Rules
+    from torchstone.core.rule import Rule
 
 
 def judge(subject: Any, folder: str, rules: Rules) -> list[Finding]:
@@ -29,6 +30,11 @@ def selected(findings: Iterable[Finding], rules: Rules) -> list[Finding]:
         for finding in findings if not is_ignored(finding.code, rules.ignore)
     ]
     return sorted(kept, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
+
+
+def explained(codes: Collection[str], rules: Iterable[Rule]) -> set[str]:
+    """Of findings with these codes, the codes that go unsaid: another one of them has the same cause, by its rule."""
+    return {code for rule in rules if rule.code in codes for code in rule.explains}
 
 
 def is_ignored(code: str, ignore: Iterable[str]) -> bool:

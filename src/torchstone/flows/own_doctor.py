@@ -9,8 +9,8 @@ from typing import Any
 from torchstone.core.catalog import all_rules
 from torchstone.core.finding import Finding
 from torchstone.core.recipe import Rules
-from torchstone.flows.ask_curves import CURVES, asked_curves, history_of_trace, judge_curves, ways_given
-from torchstone.flows.judge import is_ignored, judge, selected
+from torchstone.flows.ask_curves import CURVES, asked_curves, history_of_trace, judge_curves
+from torchstone.flows.judge import explained, is_ignored, judge, selected
 from torchstone.flows.watch import FOLDERS, Doctor
 
 TRACE, AHEAD = "torchstone.rules.trace", "torchstone.rules.preflight"
@@ -75,7 +75,6 @@ def judge_trace(trace: Sequence[Mapping[str, Any]], rules: Rules, *, has_curves:
 def without_explained(findings: Iterable[Finding]) -> list[Finding]:
     """The findings without those that have the same cause as another one, by what the rules say that they explain."""
     findings = list(findings)
-    found = {finding.code for finding in findings}
     rules = [rule for folder in (TRACE, *FOLDERS, AHEAD, CURVES) for rule in all_rules(folder)]
-    explained = {code for rule in rules if rule.code in found for code in rule.explains} | ways_given(found)
-    return [finding for finding in findings if finding.code not in explained]
+    gone = explained({finding.code for finding in findings}, rules)
+    return [finding for finding in findings if finding.code not in gone]

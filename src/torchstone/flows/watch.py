@@ -17,8 +17,8 @@ from torchstone.core.errors import StoneError
 from torchstone.core.finding import SEVERITIES, Finding
 from torchstone.core.recipe import Rules
 from torchstone.core.rule import Rule
-from torchstone.flows.ask_curves import asked_curves, history_of_rows, long_enough, ways_given
-from torchstone.flows.judge import is_ignored
+from torchstone.flows.ask_curves import asked_curves, history_of_rows, long_enough
+from torchstone.flows.judge import explained, is_ignored
 from torchstone.flows.rulebook import check_codes
 from torchstone.flows.seen import nothing_found
 from torchstone.rules._watched import Seen
@@ -67,7 +67,8 @@ class Doctor:
         self._found, self.mistakes = {}, {}
         recorder = importlib.import_module("torchstone.engines.attach.recorder")
         make = wiring or importlib.import_module("torchstone.engines.attach.wiring").Wiring
-        given = self._given or [rule for folder in FOLDERS for rule in all_rules(folder)]
+        every = (rule for folder in FOLDERS for rule in all_rules(folder))
+        given = every if self._given is None else self._given
         self._asked = [rule for rule in given if not is_ignored(rule.code, self._rules.ignore)]
         self._curves = asked_curves(self._rules) if self._given is None else []
         self._wiring = make(recorder.Recorder(self.judge))
@@ -133,7 +134,7 @@ class Doctor:
             return
         severity = self._rules.severity.get(finding.code, finding.severity)
         finding = self._found[key] = replace(finding, severity=severity)
-        if self._explained(finding):
+        if finding.code in self._gone():
             return
         for hear in (self._tell, self._callback):
             if hear is not None:
@@ -148,16 +149,16 @@ class Doctor:
             name = getattr(hear, "__qualname__", type(hear).__name__)
             self.mistakes.setdefault(f"callback {name}", f"{type(error).__name__}: {error}")
 
-    def _explained(self, finding: Finding) -> bool:
-        codes = {other.code for other in self._found.values()}
-        rules = [*(self._asked or ()), *self._curves]
-        is_explained = any(rule.code in codes and finding.code in rule.explains for rule in rules)
-        return is_explained or finding.code in ways_given(codes)
+    def _gone(self) -> set[str]:
+        """Codes of findings that another one explains."""
+        codes = {finding.code for finding in self._found.values()}
+        return explained(codes, [*(self._asked or ()), *self._curves])
 
     @property
     def findings(self) -> list[Finding]:
         """All findings that no other one explains, errors first, then by code."""
-        kept = [finding for finding in self._found.values() if not self._explained(finding)]
+        gone = self._gone()
+        kept = [finding for finding in self._found.values() if finding.code not in gone]
         return sorted(kept, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
 
     @property

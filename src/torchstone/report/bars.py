@@ -6,13 +6,11 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from torchstone.report.scales import Scale, number
+from torchstone.report.scales import Scale, is_wide, number
 
 WIDTH, ROW, LEFT, RIGHT, TOP = 560, 19, 190, 70, 6
 MAX_NAME = 30
 MOST = 40
-# Values that spread further than this, such as norms of gradients, are drawn by logarithm.
-LOG_SPREAD = 100.0
 
 
 def bar_list(title: str, values: Sequence[tuple[str, float]], *, threshold: float | None = None) -> str:
@@ -46,9 +44,8 @@ def bar_list(title: str, values: Sequence[tuple[str, float]], *, threshold: floa
 
 def _scale(numbers: Sequence[float]) -> Scale:
     """From 0 on, or from below the least number where they are drawn by logarithm."""
-    above = [value for value in numbers if value > 0]
-    if len(above) == len(numbers) and max(above) > LOG_SPREAD * min(above):
-        return Scale(min(above) / 2, max(above), LEFT, WIDTH - RIGHT, is_log=True)
+    if is_wide(numbers):
+        return Scale(min(numbers) / 2, max(numbers), LEFT, WIDTH - RIGHT, is_log=True)
     low, high = min(0.0, *numbers), max(0.0, *numbers)
     return Scale(low, high if high > low else low + 1.0, LEFT, WIDTH - RIGHT)
 

@@ -13,12 +13,10 @@ from typing import Any
 from torchstone.core.finding import Finding
 from torchstone.report.bars import bar_list
 from torchstone.report.plots import line_chart
-from torchstone.report.scales import Curve, curve
+from torchstone.report.scales import Curve, curve, is_wide
 
 # What is drawn and is therefore not listed as text.
 DRAWN = ("series", "bars")
-# A curve whose values above 0 spread further than this is drawn by logarithm.
-LOG_SPREAD = 100.0
 
 
 def picture(finding: Finding, loss: Curve | None) -> str:
@@ -33,7 +31,7 @@ def picture(finding: Finding, loss: Curve | None) -> str:
     if layered := _layers(evidence):
         return bar_list(*layered)
     if mark is not None and loss is not None and len(loss.x) > 1 and loss.x[0] <= mark[0] <= loss.x[-1]:
-        return line_chart("loss", [loss], marked=mark, is_log=is_wide([loss]))
+        return line_chart("loss", [loss], marked=mark, is_log=are_wide([loss]))
     return ""
 
 
@@ -44,13 +42,12 @@ def _curves(series: Mapping[str, Any], mark: tuple[float, str] | None) -> str:
         if pairs:
             curves.append(curve(str(name), [step for step, _ in pairs], [value for _, value in pairs]))
     title = " and ".join(one.name for one in curves)
-    return line_chart(title, curves, marked=mark, is_log=is_wide(curves)) if curves else ""
+    return line_chart(title, curves, marked=mark, is_log=are_wide(curves)) if curves else ""
 
 
-def is_wide(curves: Sequence[Curve]) -> bool:
-    """Whether all numbers of the curves are above 0 and spread so far that a straight scale would hide most."""
-    finite = [value for one in curves for value in one.y.tolist() if math.isfinite(value)]
-    return bool(finite) and min(finite) > 0 and max(finite) > LOG_SPREAD * min(finite)
+def are_wide(curves: Sequence[Curve]) -> bool:
+    """Whether the numbers of all curves together are to be drawn by logarithm."""
+    return is_wide([value for one in curves for value in one.y.tolist()])
 
 
 def _points(points: Any) -> list[tuple[float, float]]:

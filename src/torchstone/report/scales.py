@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 MAX_POINTS = 400
 
 
+# Numbers that spread further than this, such as norms of gradients, are drawn by logarithm.
+LOG_SPREAD = 100.0
+
+
+def is_wide(numbers: Sequence[float]) -> bool:
+    """Whether all finite numbers are above 0 and spread so far that a straight scale would hide most."""
+    finite = [value for value in numbers if math.isfinite(value)]
+    return bool(finite) and min(finite) > 0 and max(finite) > LOG_SPREAD * min(finite)
+
+
 @dataclass(frozen=True)
 class Scale:
     """Maps numbers from [low, high] to pixels from `start` to `end`, straight or by logarithm."""

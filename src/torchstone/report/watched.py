@@ -14,7 +14,7 @@ from torchstone.flows.watch import Doctor
 from torchstone.report.bars import bar_list
 from torchstone.report.findings import findings_list
 from torchstone.report.html import shell, tile
-from torchstone.report.pictures import is_wide
+from torchstone.report.pictures import are_wide
 from torchstone.report.plots import line_chart
 from torchstone.report.scales import Curve, curve, number
 from torchstone.report.tables import table
@@ -99,7 +99,7 @@ def _step_charts(rows: Rows) -> list[str]:
         ("Gradient norm", "grad_norm", "on sampled steps"),
     ):  # fmt: skip
         curves = _curves(rows, key, name)
-        charts.append(line_chart(title, curves, from_zero=key == "lr", is_log=key != "lr" and is_wide(curves)))
+        charts.append(line_chart(title, curves, from_zero=key == "lr", is_log=key != "lr" and are_wide(curves)))
     return charts
 
 

@@ -45,6 +45,12 @@ def fall(values: Values, parts: int) -> tuple[float, float]:
     return means[0] - min(means[1:]), chance * math.sqrt(2 * parts / len(values))
 
 
+def has_fallen(values: Values, parts: int, *, share: float, errors: float) -> bool:
+    """Whether any later part is lower than the first, by `share` of the first value and so many standard errors."""
+    by, error = fall(values, parts)
+    return by > max(share * abs(values[0]), errors * error)
+
+
 def clear_rise(losses: Values, *, since: int, share: float, errors: float) -> float:
     """How far above the best the mean of the last `since` must lie to be no chance: `share` of the best, and so many
     standard errors beyond what the luckiest of as many points lies low, sqrt(2 ln n) deviations.

@@ -1,4 +1,4 @@
-# RUN601, RUN501: missing values go into the model. Mended: table_regression
+# RUN601: missing values go into the model. Mended: table_regression
 import copy
 
 import numpy as np

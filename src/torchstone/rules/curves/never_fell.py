@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchstone.core.curves import History
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
-from torchstone.rules._curves import Values, at, fall, first_and_last, is_share, level, toy_history
+from torchstone.rules._curves import at, first_and_last, has_fallen, is_share, level, toy_history
 
 NUM, PARTS, SHARE, ERRORS, GOOD = 20, 5, 0.02, 2.0, 0.9
 
@@ -18,7 +18,7 @@ def check(history: History) -> Iterator[Finding]:
     if curve is None or history.is_game or len(curve) < NUM or min(curve.values) <= 0:
         return
     (first, _), (last, _) = first_and_last(curve.values, PARTS)
-    if _fell(curve.values, PARTS) or last > 2 * first or _gains(history):
+    if has_fallen(curve.values, PARTS, share=SHARE, errors=ERRORS) or last > 2 * first or _gains(history):
         return
     what = f"{curve.name} is {last:.4g} over the last fifth of {len(curve):,} points; over the first it was {first:.4g}"
     yield found(RULE, what, where=at(history, curve, len(curve) - 1),
@@ -28,7 +28,7 @@ def check(history: History) -> Iterator[Finding]:
 def _gains(history: History) -> bool:
     """Whether validation got better, or was good from the start."""
     loss = history.validation.finite().values if history.validation else ()
-    if len(loss) >= 3 and _fell(loss, 3):
+    if len(loss) >= 3 and has_fallen(loss, 3, share=SHARE, errors=ERRORS):
         return True
     score = history.score.finite() if history.score else None
     if score is None or len(score) < 3:
@@ -36,13 +36,7 @@ def _gains(history: History) -> bool:
     if not history.is_lower_better and is_share(score) and level(score.values) > GOOD:
         return True
     turned = score.values if history.is_lower_better else [-value for value in score.values]
-    return _fell(turned, 3)
-
-
-def _fell(values: Values, parts: int) -> bool:
-    """Whether any later part is lower than the first, by more than chance and 2 %."""
-    fell, error = fall(values, parts)
-    return fell > max(SHARE * abs(values[0]), ERRORS * error)
+    return has_fallen(turned, 3, share=SHARE, errors=ERRORS)
 
 
 RULE = Rule(

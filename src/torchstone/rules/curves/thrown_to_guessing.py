@@ -9,9 +9,9 @@ from statistics import median
 from torchstone.core.curves import Curve, History
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
-from torchstone.rules._curves import Values, at, fall, is_flat, is_share, toy_history
+from torchstone.rules._curves import Values, at, has_fallen, is_flat, is_share, toy_history
 
-NUM, JUMP, NEAR = 40, 1.5, 0.97
+NUM, JUMP, NEAR, SHARE, ERRORS = 40, 1.5, 0.97, 0.02, 2.0
 NUM_EPOCHS, EPOCH_JUMP, GUESS, MOST = 5, 1.15, 0.04, 0.6
 
 
@@ -63,8 +63,7 @@ def _gains(history: History) -> bool:
     sign = 1 if history.is_lower_better else -1
     known: list[tuple[Curve | None, int]] = [(history.validation, 1), (history.score, sign)]
     curves: list[Values] = [[factor * v for v in curve.finite().values] for curve, factor in known if curve]
-    return any(len(values) >= 3 and fall(values, 3)[0] > max(0.02 * abs(values[0]), 2 * fall(values, 3)[1])
-               for values in curves)  # fmt: skip
+    return any(len(values) >= 3 and has_fallen(values, 3, share=SHARE, errors=ERRORS) for values in curves)
 
 
 RULE = Rule(

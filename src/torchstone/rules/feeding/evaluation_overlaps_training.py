@@ -46,4 +46,5 @@ RULE = Rule(
         toy_pass(loader=0, backwards=14), toy_data(), toy_data(loader=1, num=96, num_distinct=96, overlap={"0": 1})]),
     wrong_when="a loader over the training part measures the training score, in eval mode",
     threshold=f"{SHARE:.0%} of {FEWEST} or more distinct inputs; silent where training repeats inputs itself",
+    explains=("RUN811", "RUN812"),
 )

@@ -84,5 +84,6 @@ RULE = Rule(
     threshold=f"{TIMES:g} times the first {FIRST} losses over the last quarter of {NUM} steps or more, and {GUESS:g} "
               f"times a guess; {UNKNOWN:g} times where the cost of a guess is not known",
     confidence="likely",
-    explains=("RUN605", "RUN602", "RUN606", "RUN607", "RUN408"),
+    explains=("RUN605", "RUN602", "RUN606", "RUN607", "RUN408", "RUN802", "RUN803", "RUN804", "RUN805", "RUN808",
+              "RUN813"),
 )

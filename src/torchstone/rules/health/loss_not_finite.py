@@ -106,5 +106,6 @@ RULE = Rule(
     passes=lambda: toy_loop(more=[toy_non_finite(num_used=0, num_skipped=1)]),
     threshold=f"{STREAK} steps in a row, or one that made weights NaN, or {SCALED_STREAK} in a row that a loss scaler "
               f"skipped; blown up: a loss {GROWN:g} times the first, or updates above {LARGE_UPDATE}",
-    explains=("RUN602", "RUN604", "RUN605", "RUN303", "RUN503", "RUN501", "RUN613"),
+    explains=("RUN602", "RUN604", "RUN605", "RUN303", "RUN503", "RUN501", "RUN613", "RUN801", "RUN803", "RUN804",
+              "RUN805", "RUN813"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
-from torchstone.rules._numbers import is_number, mean_and_error
+from torchstone.rules._numbers import fell, is_number, mean_and_error
 from torchstone.rules._pictures import points
 from torchstone.rules._watched import Row, Rows, at, of, place_of, steps_by_optimizer, toy_loop, toy_loss
 from torchstone.rules.health._layers import hints
@@ -26,9 +26,10 @@ def check(rows: Rows) -> Iterator[Finding]:
         return
     losses = [row["loss"] for row in own]
     fifth = len(losses) // 5
-    (first, first_error), (last, last_error) = mean_and_error(losses[:fifth]), mean_and_error(losses[-fifth:])
-    if first - last > max(SHARE * abs(first), NUM_ERRORS * math.hypot(first_error, last_error)):
+    begin, end = mean_and_error(losses[:fifth]), mean_and_error(losses[-fifth:])
+    if fell(begin, end, share=SHARE, errors=NUM_ERRORS):
         return
+    first, last = begin[0], end[0]
     entropy = _entropy(rows)
     if entropy is None or last < NEAR_GUESS * entropy:
         return
@@ -69,4 +70,5 @@ RULE = Rule(
     threshold=f"{SHARE:.0%} and {NUM_ERRORS:g} standard errors over {NUM} steps, and {NEAR_GUESS:g} of the labels' "
               "entropy: starting point",
     confidence="likely",
+    explains=("RUN802", "RUN808", "RUN809"),
 )

@@ -74,4 +74,5 @@ RULE = Rule(
     wrong_when="accuracy is what counts and still rises: then probabilities only grow too sure",
     threshold=f"{WORSE:.0%} above the best in each of the last {SINCE} passes",
     confidence="likely",
+    explains=("RUN806",),
 )

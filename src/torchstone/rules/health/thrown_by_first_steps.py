@@ -8,7 +8,7 @@ from statistics import median
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
-from torchstone.rules._numbers import is_number, mean_and_error
+from torchstone.rules._numbers import fell, is_number, mean_and_error
 from torchstone.rules._pictures import points
 from torchstone.rules._watched import Rows, at, of, place_of, steps_by_optimizer, toy_loop, toy_loss
 from torchstone.rules.health.not_falling import is_plain
@@ -54,11 +54,8 @@ def _guess(rows: Rows) -> float | None:
 def _is_stuck(losses: list[float], guess: float) -> bool:
     """Whether the last third is still at the guess, and not below the third before."""
     third = len(losses) // 3
-    (before, before_error), (last, last_error) = (mean_and_error(part) for part in (losses[-2 * third : -third],
-                                                                                     losses[-third:]))
-    fell = before - last
-    return last >= NEAR_GUESS * guess and fell <= max(
-        SHARE * before, NUM_ERRORS * (before_error**2 + last_error**2) ** 0.5)  # fmt: skip
+    before, last = mean_and_error(losses[-2 * third : -third]), mean_and_error(losses[-third:])
+    return last[0] >= NEAR_GUESS * guess and not fell(before, last, share=SHARE, errors=NUM_ERRORS)
 
 
 RULE = Rule(
@@ -83,5 +80,5 @@ RULE = Rule(
               f"steps; then {NEAR_GUESS:g} of the labels' entropy and {NEAR_FIRST:g} of the first loss or "
               f"more, not falling, to step {NUM} at least; batches of {LABELS} labels",
     confidence="likely",
-    explains=("RUN603", "RUN605", "RUN607", "RUN204", "RUN206"),
+    explains=("RUN603", "RUN605", "RUN607", "RUN204", "RUN206", "RUN802", "RUN808", "RUN809", "RUN813"),
 )  # fmt: skip

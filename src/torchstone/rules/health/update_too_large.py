@@ -43,5 +43,5 @@ RULE = Rule(
     wrong_when="the largest tensor starts near zero and grows fast",
     threshold=f"above {LARGE} at {SAMPLES} samples in a row, one each 10 steps",
     confidence="likely",
-    explains=("RUN604", "RUN605", "RUN607", "RUN206"),
+    explains=("RUN604", "RUN605", "RUN607", "RUN206", "RUN803", "RUN805", "RUN813"),
 )

@@ -50,5 +50,5 @@ RULE = Rule(
     threshold=f"below {SMALL:g} at {SAMPLES} samples in a row, at half of the highest rate or more, "
               f"where none was above {MOVED:g}",
     confidence="likely",
-    explains=("RUN605", "RUN607", "RUN206", "RUN204"),
+    explains=("RUN605", "RUN607", "RUN206", "RUN204", "RUN802", "RUN808", "RUN809"),
 )

@@ -96,4 +96,5 @@ RULE = Rule(
     trips=lambda: toy_run(change=lambda step, row: {"loss": None} if step == 50 else {}),
     passes=toy_run,
     needs=("loss", "grad_norm"),
+    explains=("RUN801", "RUN803", "RUN804", "RUN805", "RUN813"),
 )

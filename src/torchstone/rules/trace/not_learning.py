@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding, Where
 from torchstone.core.rule import Rule, found
-from torchstone.rules._numbers import is_number, mean_and_error
+from torchstone.rules._numbers import fell, is_number, mean_and_error
 from torchstone.rules.trace._steps import Trace, is_skipped, steps, toy_run
 
 SHARE, NUM_STEPS, NUM_ERRORS = 0.02, 200, 2.0
@@ -20,17 +20,17 @@ def check(trace: Trace) -> Iterator[Finding]:
         return
     losses = [float(row["loss"]) for row in rows]
     tenth = len(losses) // 10
-    (first, first_error), (last, last_error) = mean_and_error(losses[:tenth]), mean_and_error(losses[-tenth:])
-    fell = first - last
-    if fell > max(SHARE * abs(first), NUM_ERRORS * math.hypot(first_error, last_error)):
+    begin, end = mean_and_error(losses[:tenth]), mean_and_error(losses[-tenth:])
+    if fell(begin, end, share=SHARE, errors=NUM_ERRORS):
         return
+    (first, first_error), (last, _) = begin, end
     if mean_and_error(losses[tenth:-tenth])[0] < first - max(SHARE * abs(first), NUM_ERRORS * first_error):
         return  # it fell and rose again: another fault than not learning
     yield found(
         RULE,
         f"after {len(rows):,} steps the mean loss is {last:.4g}; over the first {tenth} steps it was {first:.4g}",
         where=Where(step=rows[-1]["step"]),
-        evidence={"first": first, "last": last, "fell": fell, "needed": SHARE * abs(first), "steps": len(rows)},
+        evidence={"first": first, "last": last, "fell": first - last, "needed": SHARE * abs(first), "steps": len(rows)},
     )
 
 
@@ -48,4 +48,5 @@ RULE = Rule(
     wrong_when="the run goes on from weights that had learnt all there is",
     threshold="2 % of the first tenth's mean and 2 standard errors, from 200 steps",
     needs=("loss",),
+    explains=("RUN802", "RUN808", "RUN809"),
 )

@@ -188,7 +188,7 @@ def _in_float32(func: Any, name: str, args: Any, kwargs: Any) -> float | None:
     """The largest size of the output of the same operation in float32; None where it cannot be run so."""
 
     def widen(value: Any) -> Any:
-        if value in HALVES if isinstance(value, torch.dtype) else False:
+        if isinstance(value, torch.dtype) and value in HALVES:
             return torch.float32
         return value.float() if isinstance(value, Tensor) and value.dtype in HALVES else value
 

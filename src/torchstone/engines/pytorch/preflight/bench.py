@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from torchstone.engines.attach.asking import undisturbed
+from torchstone.engines.attach.loaders import tensors_of
 from torchstone.engines.pytorch.freezing import modes_kept
 
 # A row of what was measured: docs/preflight.md lists the events and their keys.
@@ -76,14 +77,6 @@ def scores_of(output: Any) -> Tensor | None:
         return logits
     members = output.values() if isinstance(output, Mapping) else output if isinstance(output, (list, tuple)) else ()
     return next((found for member in members if (found := scores_of(member)) is not None), None)
-
-
-def tensors_of(value: Any) -> list[Tensor]:
-    """All tensors in nested lists, tuples and mappings, in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    members = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
-    return [tensor for member in members for tensor in tensors_of(member)]
 
 
 def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:

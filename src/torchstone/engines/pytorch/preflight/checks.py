@@ -14,7 +14,8 @@ from torch import Tensor
 
 from torchstone.core.errors import StoneError
 from torchstone.engines.attach.asking import difference
-from torchstone.engines.pytorch.preflight.bench import Bench, Row, described, num_bad, scores_of, tensors_of, untouched
+from torchstone.engines.attach.loaders import tensors_of
+from torchstone.engines.pytorch.preflight.bench import Bench, Row, described, num_bad, scores_of, untouched
 from torchstone.engines.pytorch.preflight.loss import first_loss
 from torchstone.engines.pytorch.preflight.overfit import overfit
 

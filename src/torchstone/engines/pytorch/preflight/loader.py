@@ -18,7 +18,8 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from torchstone.core.errors import StoneError
 from torchstone.engines.attach.asking import undisturbed
-from torchstone.engines.pytorch.preflight.bench import Bench, Row, kind_of, mapped, scores_of, tensors_of, untouched
+from torchstone.engines.attach.loaders import tensors_of
+from torchstone.engines.pytorch.preflight.bench import Bench, Row, kind_of, mapped, scores_of, untouched
 from torchstone.engines.pytorch.preflight.checks import examine, same_rows, stale_gradients
 
 FEW, COMPARED, PATIENCE_S = 16, 4, 20.0

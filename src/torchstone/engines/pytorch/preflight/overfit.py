@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torchstone.engines.pytorch.preflight.bench import Bench, Row, scores_of, tensors_of
+from torchstone.engines.attach.loaders import tensors_of
+from torchstone.engines.pytorch.preflight.bench import Bench, Row, scores_of
 
 # Rates of Adam that are tried in turn: its own, one for heads on frozen features, one for pretrained models.
 RATES, STEPS = (1e-3, 1e-2, 1e-4), 100
