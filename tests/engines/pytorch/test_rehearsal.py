@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from torchstone.core import catalog
 from torchstone.core.errors import StoneError
 from torchstone.core.plan import Choice, Plan
 from torchstone.core.recipe_file import recipe_for
@@ -42,6 +43,11 @@ CASES: list[dict[str, Any]] = [
 ]
 
 
+IMAGE = about(num_outputs=2, channels=3, size=32, vocabulary=0, max_length=0, numbers=0, categories=0)
+TEXT = about(num_outputs=2, channels=0, size=0, vocabulary=50, max_length=16, numbers=0, categories=0)
+TABLE = about(num_outputs=2, channels=0, size=0, vocabulary=0, max_length=0, numbers=2, categories=0)
+
+
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Planned:
     folder = tmp_path_factory.mktemp("rehearsal")
@@ -72,10 +78,9 @@ def test_a_rehearsal_refuses_what_assembling_refuses_in_its_words(values: dict[s
     plan, dataset = changed(planned.plan, values), planned.dataset
     setting = Setting(plan, dataset, planned.task, {}, None)
     setting = Setting(plan, dataset, planned.task, fit_encoding(setting), None)
-    shape = about(num_outputs=2, channels=0, size=0, vocabulary=0, max_length=0, numbers=2, categories=0)
     threads = torch.get_num_threads()
     state = torch.random.get_rng_state()
-    told = [error.what for error in refusals(Rehearsed(plan, dataset, planned.task, shape))]
+    told = [error.what for error in refusals(Rehearsed(plan, dataset, planned.task, TABLE))]
     assert torch.equal(torch.random.get_rng_state(), state)
     at_step = raised_by_a_step(setting) if any(field.startswith("loss") for field in values) else []
     assert told == (raised_by_assembling(setting) or at_step)
@@ -98,8 +103,30 @@ def test_a_model_is_built_only_where_a_setting_looks_into_it(
 ) -> None:
     built = []
     monkeypatch.setattr("torchstone.engines.pytorch.rehearsal.on_meta", lambda *given: built.append(given))
-    shape = about(num_outputs=2, channels=0, size=0, vocabulary=0, max_length=0, numbers=2, categories=0)
-    refusals(Rehearsed(planned.plan, planned.dataset, planned.task, shape))
+    refusals(Rehearsed(planned.plan, planned.dataset, planned.task, TABLE))
     assert not built
-    refusals(Rehearsed(changed(planned.plan, {"train.freeze": ["x"]}), planned.dataset, planned.task, shape))
+    refusals(Rehearsed(changed(planned.plan, {"train.freeze": ["x"]}), planned.dataset, planned.task, TABLE))
     assert len(built) == 1
+
+
+MODELS = {
+    "small_resnet": IMAGE, "resnet18": IMAGE, "convnext_tiny": IMAGE, "efficientnet_b0": IMAGE,
+    "mobilenet_v3_small": IMAGE, "text_cnn": TEXT, "text_gru": TEXT, "text_lstm": TEXT, "text_transformer": TEXT,
+    "table_mlp": TABLE, "table_resnet": TABLE,
+}  # fmt: skip
+SETTINGS: list[dict[str, Any]] = [
+    *({"init.name": name} for name in catalog.names("torchstone.engines.pytorch.inits")),
+    {"train.sync_batchnorm": True}, {"train.recompute": True}, {"adapter.name": "lora"}, {"optimizer.name": "muon"},
+    {"parameters.layer_decay": 0.8}, {"train.freeze": ["0"]}, {"train.unfreeze": 1, "train.freeze": ["0"]},
+    {"train.sync_batchnorm": True, "averaging.name": "swa"}, {"averaging.name": "ema", "train.recompute": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("values", SETTINGS, ids=str)
+def test_every_model_can_be_rehearsed_with_every_setting_that_looks_into_it(
+    model: str, values: dict[str, Any], planned: Planned
+) -> None:
+    plan = changed(planned.plan, {"model.name": model, **values})
+    for error in refusals(Rehearsed(plan, planned.dataset, planned.task, MODELS[model])):
+        assert "meta" not in error.what  # only words for people: what a device without numbers says is none

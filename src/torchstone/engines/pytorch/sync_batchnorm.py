@@ -126,7 +126,7 @@ def synchronised(model: nn.Module) -> nn.Module:
                          fix="leave the field out")
     for name, old in found:
         new = SyncBatchNorm(old.num_features, old.eps, old.momentum, old.affine, old.track_running_stats)
-        new.load_state_dict(old.state_dict())
+        new.load_state_dict(old.state_dict(), assign=True)  # the tensors themselves, of any device and dtype
         new.train(old.training)
         if not name:
             return new
