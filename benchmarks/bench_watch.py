@@ -1,32 +1,42 @@
-"""What the doctor costs: step time and memory of a plain loop under `watch` / the same loop alone, in one process.
+"""What the doctor costs: CPU time and memory of a plain loop under `watch` / the same loop alone, in one run.
 
     python benchmarks/bench_watch.py [--rounds 3] [--only mlp,text,resnet18] [--steps 100]
 
-Goals: 1.05 for the tiny MLP, 1.02 for the text model and for ResNet-18; memory 1 % and one copy of a batch.
-CPU time of the process. Each round runs the loop alone, watched, and alone again, in turns; printed are medians over
-the rounds of: the ratio of sums (watched / mean of both loops alone), the same for the first 64 steps, which are seen
-whole, the ratio of the tenth percentiles of steps (least disturbed by other programs), and the noise: the second loop
-alone / the first. Memory is what the tensors hold that are alive at once, at most, beyond those of the loop alone.
+Each round forks one process into three: the loop alone, watched, and alone again. They take turns, a few steps each, so
+that other programs disturb all of them alike; each counts its own CPU time. Printed are medians over the rounds of the
+ratio of sums, watched / mean of both loops alone, over the same numbers of steps:
+
+    always    steps after the first 64 that carry no probe of norms (asleep or awake): goal 1.05, 1.02 and 1.02
+    whole     all steps, with the first 64, which are seen whole, sampled probes and judging: goal 1.05
+    first     the first 64 steps alone, and `end`, the milliseconds that the last look takes: no goal, part of `whole`
+    noise     the second loop alone / the first, over all steps; `seen`: the share of steps that were looked at
+
+Memory is what the tensors hold that are alive at once, at most, beyond those of the loop alone: goal 1 % and one batch.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
+import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torchvision.models import resnet18
 
+from torchstone.engines.attach import recorder
 from torchstone.engines.pytorch.memory import keep_freed_pages
 from torchstone.flows.watch import watch
 
 Batch = Callable[[], tuple[torch.Tensor, torch.Tensor]]
 WHOLE = 64
+GOAL = 1.05  # of the whole run
 
 
 def mlp() -> tuple[nn.Module, Batch, int]:
@@ -65,30 +75,85 @@ def pictures() -> tuple[nn.Module, Batch, int]:
     return resnet18(num_classes=10), lambda: (x, y), 100
 
 
-WORKLOADS = {"mlp": (mlp, 1.05), "text": (text, 1.02), "resnet18": (pictures, 1.02)}
+# Workload → its maker, the goal of the part that is always on, and the steps of a turn.
+WORKLOADS = {"mlp": (mlp, 1.05, 100), "text": (text, 1.02, 4), "resnet18": (pictures, 1.02, 2)}
 
 
-def round_of(name: str, num: int | None, *, is_watched: bool, after: Callable[[], None] | None = None) -> list[float]:
-    """CPU seconds of each step of one round, a new model each time; `after` is called behind each step, untimed."""
+@dataclass
+class Loop:
+    """CPU seconds of each step of a loop, numbers of the steps with a row and with a probe, seconds of the last look.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    seen: list[int] = field(default_factory=list)
+    probed: list[int] = field(default_factory=list)
+    end: float = 0.0
+
+
+def steps_of(name: str, num: int, *, is_watched: bool) -> Iterator[Loop]:
+    """A new model in training; one step each time it is asked, then the last look."""
     torch.manual_seed(0)
-    model, batch, usual = WORKLOADS[name][0]()
+    model, batch, _ = WORKLOADS[name][0]()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     doctor = watch(model, optimizer, is_quiet=True) if is_watched else None
-    seconds = []
-    for _ in range(num or usual):
+    loop = Loop()
+    for _ in range(num):
         started = time.process_time()
         x, y = batch()
         optimizer.zero_grad()
         loss = F.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
-        seconds.append(time.process_time() - started)
-        if after is not None:
-            after()
+        loop.seconds.append(time.process_time() - started)
+        yield loop
     if doctor is not None:
+        started = time.process_time()
         doctor.stop()
+        loop.end = time.process_time() - started
         assert not doctor.mistakes, doctor.mistakes
-    return seconds
+        rows = [row for row in doctor.rows if row["event"] == "step"]
+        loop.seen = [row["step"] for row in rows]
+        loop.probed = [row["step"] for row in rows if "update_ratio" in row]
+    yield loop
+
+
+def in_turns(name: str, num: int) -> list[Loop]:
+    """The loop alone, watched and alone again, each in a process of its own, which waits while another one works."""
+    workers = []
+    for is_watched in (False, True, False):
+        (ask, go), (answer, done) = os.pipe(), os.pipe()
+        if not os.fork():
+            _work(name, num, ask, done, is_watched=is_watched)
+        workers.append((go, os.fdopen(answer)))
+    turns = -(-num // WORKLOADS[name][2])
+    for _ in range(turns):
+        for go, answers in workers:
+            os.write(go, b".")
+            answers.readline()
+    found = []
+    for go, answers in workers:
+        os.write(go, b".")
+        found.append(Loop(**json.loads(answers.readline())))
+        os.close(go)
+        os.wait()
+    return found
+
+
+def _work(name: str, num: int, ask: int, done: int, *, is_watched: bool) -> None:
+    """One of the processes: a turn for each byte that it reads, then what it found.
+
+    The doctor's clock counts the time of its own process only: while others have their turn, the loop does not go on.
+    """
+    recorder.clock = time.process_time
+    steps, left = steps_of(name, num, is_watched=is_watched), num
+    while os.read(ask, 1) and left:
+        for _ in range(min(left, WORKLOADS[name][2])):
+            next(steps)
+        left -= min(left, WORKLOADS[name][2])
+        os.write(done, b"\n")
+    with os.fdopen(done, "w") as answers:
+        answers.write(json.dumps(asdict(next(steps))) + "\n")
+    os._exit(0)
 
 
 def held_bytes() -> int:
@@ -106,34 +171,34 @@ def memory(name: str) -> tuple[int, int, int]:
     peaks = []
     for is_watched in (False, True):
         gc.collect()
-        before, seen = held_bytes(), [0]
-        round_of(name, WHOLE, is_watched=is_watched, after=lambda seen=seen: seen.append(held_bytes()))  # type: ignore[misc]
-        peaks.append(max(seen) - before)
+        before, most = held_bytes(), 0
+        for _ in steps_of(name, WHOLE, is_watched=is_watched):
+            most = max(most, held_bytes())
+        peaks.append(most - before)
     batch = WORKLOADS[name][0]()[1]()
     return peaks[0], peaks[1], sum(tensor.nbytes for tensor in batch)
 
 
-def ratios(name: str, rounds: int, num: int | None) -> list[float]:
-    """Medians over the rounds: all steps, the first ones, the tenth percentile, the noise of all steps."""
+def ratios(name: str, rounds: int, num: int) -> dict[str, float]:
+    """Medians over the rounds of what the first lines of this file explain."""
     found = []
-    for number in range(rounds):
-        turns = [("alone", False), ("watched", True), ("again", False)]
-        turns = turns[number % 3 :] + turns[: number % 3]
-        seen = {key: round_of(name, num, is_watched=is_watched) for key, is_watched in turns}
-        both = [one + other for one, other in zip(seen["alone"], seen["again"], strict=True)]
-        found.append((
-            2 * sum(seen["watched"]) / sum(both), 2 * sum(seen["watched"][:WHOLE]) / sum(both[:WHOLE]),
-            _tenth(seen["watched"]) / _tenth(seen["alone"] + seen["again"]), sum(seen["again"]) / sum(seen["alone"]),
-        ))  # fmt: skip
-    return [statistics.median(values) for values in zip(*found, strict=True)]
-
-
-def _tenth(values: list[float]) -> float:
-    return sorted(values)[len(values) // 10]
+    for _ in range(rounds):
+        alone, watched, again = in_turns(name, num)
+        both = [(one + other) / 2 for one, other in zip(alone.seconds, again.seconds, strict=True)]
+        probed = set(watched.probed)
+        light = [index for index in range(WHOLE, num) if index + 1 not in probed]
+        found.append({
+            "always": sum(watched.seconds[i] for i in light) / sum(both[i] for i in light) if light else 1.0,
+            "whole": (sum(watched.seconds) + watched.end) / sum(both),
+            "first": sum(watched.seconds[:WHOLE]) / sum(both[:WHOLE]), "end": watched.end * 1e3,
+            "noise": sum(again.seconds) / sum(alone.seconds), "seen": len(watched.seen) / num,
+            "step_ms": statistics.median(both) * 1e3,
+        })  # fmt: skip
+    return {key: statistics.median(one[key] for one in found) for key in found[0]}
 
 
 def main() -> None:
-    """Runs all rounds and prints two rows per workload."""
+    """Runs all rounds and prints two lines per workload."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=None, help="steps of a round; else 6000, 200 and 100")
@@ -142,12 +207,15 @@ def main() -> None:
     torch.set_num_threads(1)
     keep_freed_pages()  # else the baseline faults its pages in again and again, and the doctor's few rows prevent it
     for name in asked.only.split(","):
-        every, first, tenth, noise = ratios(name, asked.rounds, asked.steps)
-        said = f"all {every:.3f}  first {WHOLE} {first:.3f}  tenth {tenth:.3f}  noise {noise:.3f}"
-        print(f"{name:9s} {said}  goal {WORKLOADS[name][1]:.2f}", flush=True)
+        usual = WORKLOADS[name][0]()[2]
+        seen = ratios(name, asked.rounds, asked.steps or usual)
+        goal = WORKLOADS[name][1]
+        said = f"always {seen['always']:.3f} (goal {goal:.2f})  whole {seen['whole']:.3f} (goal {GOAL:.2f})"
+        more = f"first {WHOLE} {seen['first']:.3f}  end {seen['end']:.1f} ms  noise {seen['noise']:.3f}"
+        print(f"{name:9s} {said}  {more}  seen {seen['seen']:.1%}  step {seen['step_ms']:.2f} ms", flush=True)
         alone, watched, batch = memory(name)
-        more = watched - alone
-        print(f"{name:9s} tensors {alone:,} B, {more:+,} B ({more / alone:+.2%}); one batch {batch:,} B", flush=True)
+        extra = watched - alone
+        print(f"{name:9s} tensors {alone:,} B, {extra:+,} B ({extra / alone:+.2%}); one batch {batch:,} B", flush=True)
 
 
 if __name__ == "__main__":

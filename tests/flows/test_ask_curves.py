@@ -6,7 +6,7 @@ import pytest
 
 from torchstone.core.catalog import all_rules
 from torchstone.core.recipe import Rules
-from torchstone.flows.ask_curves import ASKED, CURVES, asked_curves, history_of_rows, judge_curves
+from torchstone.flows.ask_curves import ASKED, CURVES, asked_curves, history_of_rows, is_over, judge_curves
 from torchstone.flows.own_doctor import judge_trace
 from torchstone.flows.watch import FOLDERS
 from torchstone.rules._watched import toy_loop, toy_loss, toy_pass
@@ -16,7 +16,7 @@ from torchstone.rules.trace._steps import toy_run
 GIVES_WAY = {
     "RUN801": ("RUN201", "RUN601"), "RUN802": ("RUN204", "RUN603", "RUN605", "RUN609", "RUN614"),
     "RUN803": ("RUN201", "RUN601", "RUN602", "RUN609"), "RUN804": ("RUN201", "RUN601", "RUN609"),
-    "RUN805": ("RUN201", "RUN601", "RUN602", "RUN609"), "RUN806": ("RUN606",),
+    "RUN805": ("RUN201", "RUN601", "RUN602", "RUN609"), "RUN806": ("RUN606", "RUN618"),
     "RUN808": ("RUN204", "RUN603", "RUN605", "RUN609", "RUN614"), "RUN809": ("RUN204", "RUN603", "RUN605", "RUN614"),
     "RUN811": ("RUN505",), "RUN812": ("RUN505",),
     "RUN813": ("RUN201", "RUN601", "RUN602", "RUN609", "RUN614"),
@@ -84,10 +84,17 @@ def test_a_run_that_does_not_learn_has_one_finding():
     assert [finding.code for finding in judge_trace(rows, Rules())] == ["RUN204"]
 
 
-def test_a_watched_loop_is_judged_when_it_is_over():
+def test_a_watched_loop_is_judged_by_all_rules_when_it_is_over():
     rows = toy_loop(more=[toy_loss(), *passes(RISING)])
     assert watched(rows) == ["RUN806"]
-    assert history_of_rows(rows[:-1]) is None
+    assert is_over(rows)
+    assert not is_over(rows[:-1])
+
+
+def test_losses_that_do_not_reach_to_now_are_no_curve():
+    rows = toy_loop(40, more=[toy_loss()])
+    assert history_of_rows(rows) is not None
+    assert history_of_rows([*rows[:-1], toy_pass(loader=0, backwards=14, last_step=90)]) is None
 
 
 def test_a_loss_that_may_chase_a_moving_target_is_not_judged():

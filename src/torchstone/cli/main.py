@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from torchstone.cli.interrupt import interrupted, wants_json
 from torchstone.core import ranks
 from torchstone.core.errors import StoneError
 
@@ -31,8 +32,8 @@ VERBS = {
     "explain": "Show the page of one rule.",
 }
 
-# 0 clean, 1 findings of severity error, 2 unusable call or input; these two stand apart from the tool's own answers.
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+# 0 clean, 1 findings of severity error, 2 unusable call or input; these stand apart from the tool's own answers, as 130
+# does for Ctrl-C.
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 BUG = 70  # EX_SOFTWARE of sysexits.h
 
@@ -101,8 +102,7 @@ def run(words: Sequence[str]) -> int:
         say(error.format_message())
         return 2
     except (KeyboardInterrupt, click.Abort):
-        say("\ninterrupted")
-        return INTERRUPTED
+        return interrupted(words)
     except click.ClickException as error:
         return fail({"what": error.format_message(), "where": "the call", "fix": usage(error)}, words)
     except StoneError as error:
@@ -113,7 +113,7 @@ def run(words: Sequence[str]) -> int:
 
 def fail(error: dict[str, Any], words: Sequence[str], *, text: str | None = None) -> int:
     """Tells a mistake that the user can mend, to a person or to a program; returns exit code 2."""
-    if "--json" in words:
+    if wants_json(words):
         print(json.dumps({"error": error}, ensure_ascii=False))
     else:
         say(text or str(StoneError(**error)))

@@ -31,6 +31,8 @@ def command(path: str | None, seconds: float | None, **given: Any) -> int:
     tell = show.reading(given["is_json"], "preflight")
     seen = preflight_plan(planned, project=project, seconds=SECONDS if seconds is None else seconds, progress=tell)
     findings = [*planned.findings, *seen.findings]
+    if not show.is_first_rank():
+        return show.exit_code(findings)
     if given["is_json"]:
         rows, found = list(seen.rows), [finding.to_json() for finding in findings]
         show.answer({"rows": rows, "first_batch": str(seen.sheet), "findings": found})

@@ -21,13 +21,17 @@ from torchstone.cli import options
 @options.ignore
 @click.option("--rows", "rows_file", type=click.Path(dir_okay=False, path_type=Path), help="Write what was seen here.")
 @click.option("--report", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page about it here.")
+@click.option(
+    "--save-batch", "save_batch", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+    help="Keep the batch of a loss that is not finite here; it holds your data. Else none is kept.",
+)  # fmt: skip
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is the name of a module, as with python -m.")
 @options.traceback
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(
     script: str, arguments: tuple[str, ...], is_json: bool, ignore: tuple[str, ...], rows_file: Path | None,
-    page: Path | None, is_module: bool,
+    page: Path | None, save_batch: Path | None, is_module: bool,
 ) -> int:  # fmt: skip
     """Run anyone's training script, and say what is wrong with it.
 
@@ -42,12 +46,13 @@ def command(
 
     rules = options.rules_from(ignore)
     find_script(script, is_module=is_module)
-    process, page = os.getpid(), None if page is None else page.absolute()  # the script may go to another folder
+    # the script may go to another folder
+    process, page, folder = os.getpid(), page and page.absolute(), save_batch and save_batch.absolute()
     answer: dict[str, Any] = {}
     if is_json:  # registered first, so that it comes after all that the script has registered for its end
         atexit.register(tell, answer, os.getpid())
     live, write = (None, None) if is_json else (say, write_line)
-    doctor = Doctor(rules=rules, tell=live, write=write)
+    doctor = Doctor(rules=rules, tell=live, write=write, save_batch=folder)
     code = run_script(script, arguments, doctor=doctor, is_module=is_module, rows_file=rows_file)
     findings = doctor.findings
     if page is not None and os.getpid() == process:  # not in a process that the script has forked
@@ -62,6 +67,6 @@ def command(
 
 
 def tell(answer: dict[str, Any], process: int) -> None:
-    """The answer, on the last line; not from a process that the script has forked."""
-    if os.getpid() == process:
+    """The answer, on the last line, if there is one; not from a process that the script has forked."""
+    if answer and os.getpid() == process:
         print(json.dumps(answer, ensure_ascii=False), flush=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -76,3 +77,8 @@ class Dataset:
             groups=self.groups[rows],
             difficulty=None if self.difficulty is None else self.difficulty[rows],
         )
+
+
+def ids_digest(ids: Iterable[str]) -> str:
+    """SHA-256 over the ids of some examples, in this order, each with a line end."""
+    return hashlib.sha256("".join(f"{one}\n" for one in ids).encode()).hexdigest()

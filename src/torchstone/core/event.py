@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["start", "step", "validation", "checkpoint", "finding", "note", "stop", "finish"]
+Kind = Literal["start", "step", "validation", "examples", "checkpoint", "finding", "note", "stop", "finish"]
 
 
 @dataclass(frozen=True, slots=True)

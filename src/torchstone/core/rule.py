@@ -11,6 +11,10 @@ from torchstone.core.finding import Confidence, Finding, Severity, Where
 Stage = Literal["preview", "stable"]
 
 
+def _always(finding: Finding, other: Finding) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Rule:
     """A rule: its page and its judge.
@@ -20,6 +24,7 @@ class Rule:
     wrong_when: when a finding of this rule is not a fault; threshold: value and its source.
     confidence: certain for what the rule proves, likely for what it infers from numbers.
     explains: codes of rules whose findings have the same cause and go unsaid beside one of this rule.
+    is_of_one_cause: asked of a finding of this rule and one that it would explain, where that is not always so.
     """
 
     code: str
@@ -38,6 +43,7 @@ class Rule:
     needs: tuple[str, ...] = field(default=())
     confidence: Confidence = "certain"
     explains: tuple[str, ...] = field(default=())
+    is_of_one_cause: Callable[[Finding, Finding], bool] = field(default=_always)
 
 
 def found(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,8 +56,13 @@ class Run:
         return self.folder / "encoding.json"
 
     @property
+    def asked(self) -> Path:
+        """Which rules were to be asked, by their subject."""
+        return self.folder / "asked.json"
+
+    @property
     def data(self) -> Path:
-        """The digest, the split and the ids of the examples that the run used."""
+        """The digest of the data that the run used, and the number and digest of the ids of each split."""
         return self.folder / "data.json"
 
     @property
@@ -73,6 +79,16 @@ class Run:
     def report(self) -> Path:
         """The self-contained page."""
         return self.folder / "report.html"
+
+
+# What must stand before the first step, and may be changed by a resume alone.
+PAPERS = ("recipe.json", "data.json", "environment.json", "encoding.json", "asked.json", "plan.yaml")
+
+
+def papers(run: Run) -> dict[str, str]:
+    """SHA-256 of each of the run's papers that is there."""
+    files = {name: run.folder / name for name in PAPERS}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path.is_file()}
 
 
 def runs_folder(project: Path) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,15 @@ def selected(findings: Iterable[Finding], rules: Rules) -> list[Finding]:
     return sorted(kept, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
 
 
-def explained(codes: Collection[str], rules: Iterable[Rule]) -> set[str]:
-    """Of findings with these codes, the codes that go unsaid: another one of them has the same cause, by its rule."""
-    return {code for rule in rules if rule.code in codes for code in rule.explains}
+def explained(findings: Iterable[Finding], rules: Iterable[Rule]) -> set[str]:
+    """The codes of findings that go unsaid: another one of them has the same cause, by its rule."""
+    by_code: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_code.setdefault(finding.code, []).append(finding)
+    return {
+        code for rule in rules if rule.code in by_code for code in rule.explains
+        if any(rule.is_of_one_cause(mine, other) for mine in by_code[rule.code] for other in by_code.get(code, ()))
+    }  # fmt: skip
 
 
 def is_ignored(code: str, ignore: Iterable[str]) -> bool:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torchstone.core.errors import StoneError
 from torchstone.core.finding import Finding
 from torchstone.core.recipe import Rules
 from torchstone.flows.contact_sheet import write_sheet
 from torchstone.flows.judge import judge
 from torchstone.flows.plan import Planned
-from torchstone.flows.preflight_gate import FOLDER
+from torchstone.flows.preflight_gate import FOLDER, judge_ranks
 from torchstone.flows.read_pictures import Progress
 from torchstone.flows.train import setting_of
 
@@ -58,15 +57,20 @@ def preflight_plan(
 ) -> Preflight:
     """The checks on the job of a plan, without a run; the sheet goes to .torchstone/preflight of the project.
 
-    Raises StoneError for several ranks, and for what the job refuses.
+    Under torchrun every rank calls it and looks at its own share of the batch; what is given back is the same on all:
+    the rows of rank 0, and the findings of all ranks. Raises StoneError for what the job refuses.
     """
-    if planned.plan["train.strategy"] != "single":
-        raise StoneError("a preflight is made in one process", where="preflight", fix="call it without torchrun")
     assemble = importlib.import_module("torchstone.engines.pytorch.assemble")
     engine = importlib.import_module("torchstone.engines.pytorch.preflight.own")
     setting = setting_of(planned, project)
-    setting = replace(setting, encoding=assemble.fit_encoding(setting))
-    job = assemble.assemble(setting, assemble.start(planned.plan))
-    rows, batch = engine.look_ahead(setting, job, seconds=seconds, tell=progress)
-    sheet = write_sheet(project / ".torchstone" / "preflight", batch, planned.dataset)
-    return Preflight(rows, judge(rows, FOLDER, planned.recipe.rules), sheet)
+    strategy = assemble.start(planned.plan)
+    try:
+        setting = replace(setting, encoding=assemble.fit_encoding(setting))
+        job = assemble.assemble(setting, strategy)
+        rows, batch = engine.look_ahead(setting, job, seconds=seconds, tell=progress)
+        every = engine.rows_of_ranks(job, rows)
+        folder = project / ".torchstone" / "preflight"
+        sheet = write_sheet(folder, batch, planned.dataset) if strategy.rank == 0 else None
+    finally:
+        strategy.close()
+    return Preflight(every[0], judge_ranks(every, planned.recipe.rules), sheet)

@@ -54,18 +54,22 @@ def read_own(path: Path) -> Log:
 
 def points_of_trace(trace: Iterable[Mapping[str, Any]]) -> dict[str, Points]:
     """Losses, rates and sizes of updates of steps, and the metrics of validations."""
-    points: dict[str, Points] = defaultdict(Points)
+    points: defaultdict[str, Points] = defaultdict(Points)
     for row in trace:
-        step = float(row.get("step") or 0)
-        if row.get("event") == "step" and not row.get("skipped"):
-            for key, name in (("loss", "train/loss"), ("lr", "lr"), ("update_ratio", "update_ratio")):
-                if key in row and (row[key] is not None or key == "loss"):
-                    points[name].add(step, _number(row[key]))
-        elif row.get("event") == "validation":
-            for name, value in (row.get("metrics") or {}).items():
-                if isinstance(value, (int, float)):
-                    points[f"validation/{name}"].add(step, float(value))
+        add_event(points, str(row.get("event")), float(row.get("step") or 0), row)
     return points
+
+
+def add_event(points: defaultdict[str, Points], kind: str, step: float, values: Mapping[str, Any]) -> None:
+    """Adds what one event of a run holds: the loss, rate and size of update of a step, the metrics of a validation."""
+    if kind == "step" and not values.get("skipped"):
+        for key, name in (("loss", "train/loss"), ("lr", "lr"), ("update_ratio", "update_ratio")):
+            if key in values and (values[key] is not None or key == "loss"):
+                points[name].add(step, _number(values[key]))
+    elif kind == "validation":
+        for name, value in (values.get("metrics") or {}).items():
+            if isinstance(value, (int, float)):
+                points[f"validation/{name}"].add(step, float(value))
 
 
 def points_of_rows(rows: Rows) -> dict[str, Points]:
@@ -74,9 +78,9 @@ def points_of_rows(rows: Rows) -> dict[str, Points]:
     steps = [row for row in rows if row.get("event") == "step" and isinstance(row.get("loss"), (int, float))]
     if not steps or len({row.get("optimizer") for row in rows if row.get("event") == "step"}) != 1:
         return {}
-    ends = [row.get("steps") for row in rows if row.get("event") == "end"]
-    # The doctor sleeps where looking costs too much: losses of the beginning alone say nothing of the end.
-    is_whole = not ends or steps[-1]["step"] >= HEARD * (ends[-1] or 0)
+    # The doctor sleeps where looking costs too much: losses of the beginning alone say nothing of now.
+    now = max(row.get("last_step") or row.get("step") or 0 for row in rows)
+    is_whole = steps[-1]["step"] >= HEARD * now
     for row in steps if is_whole else ():
         points["train/loss"].add(float(row["step"]), _number(row["loss"]))
         for key, name in (("lr", "lr"), ("update_ratio", "update_ratio")):

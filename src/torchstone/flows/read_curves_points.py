@@ -66,6 +66,12 @@ class Points:
             notes.append(f"has {self.num:,} points, of which one in {self.one_in} is judged")
         return Curve(name, tuple(steps), tuple(values), self.one_in), notes
 
+    def thinned(self, name: str, most: int) -> Curve:
+        """At most so many of the points, evenly spread and the last among them; for steps that never fall."""
+        every = -(-len(self.values) // most) or 1
+        steps, values = self.steps[::-every][::-1], self.values[::-every][::-1]
+        return Curve(name, tuple(steps), tuple(values), self.one_in * every)
+
 
 def ordered(steps: list[float], values: list[float]) -> tuple[list[float], list[float], list[str]]:
     """Steps that never fall, with their values, and a note of what was changed.

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
 from torchstone.core import ranks, store
-from torchstone.core.dataset import SPLITS, Dataset
+from torchstone.core.dataset import SPLITS, Dataset, ids_digest
 from torchstone.core.errors import StoneError, StoneErrors
 from torchstone.core.finding import Finding
 from torchstone.core.plan import Choice, Plan
 from torchstone.core.recipe import Recipe
 from torchstone.core.recipe_file import recipe_for
-from torchstone.core.run import Run
+from torchstone.core.run import PAPERS, Run
+from torchstone.flows.contact_sheet import NAMES
 from torchstone.flows.plan import Planned
 
 # What a resumed run may be given anew: none of it changes a step that was already made.
@@ -27,10 +29,14 @@ CHANGEABLE = ("train.epochs", "train.patience", "train.workers", "train.rank_tim
 PACKAGES = ("torchstone", "torch", "torchvision", "numpy", "safetensors", "tokenizers", "transformers", "peft",
             "polars", "pillow", "simplejpeg", "opencv-python-headless", "pydantic")  # fmt: skip
 
+# What a run has in its folder before its first event, beside the files that `Run` names.
+MADE = (*PAPERS, *NAMES, "weights.json", "lock")
 
-def create(run: Run, planned: Planned) -> None:
+
+def create(run: Run, planned: Planned, asked: Mapping[str, Sequence[str]] | None = None) -> None:
     """Fills the run's folder, which is locked, with recipe, plan, environment, data and findings.
 
+    asked: the codes of the rules that are asked of it, by their subject.
     Raises StoneError where the name is taken.
     """
     check_new(run)
@@ -38,6 +44,8 @@ def create(run: Run, planned: Planned) -> None:
     store.write_json(run.folder / "recipe.json", recipe)
     store.write_json(run.data, data_card(planned.dataset))
     store.write_json(run.environment, environment(planned.plan))
+    if asked is not None:
+        store.write_json(run.asked, asked)
     write_findings(run, planned.findings)
     write_plan(run, planned.plan)  # last: a folder with a plan is a run
 
@@ -52,14 +60,18 @@ def check_new(run: Run) -> None:
 
 
 def give_back(run: Run) -> None:
-    """Makes the folder of a run that never began a free name again: a mistake that shows late must not hold it.
+    """Removes what a run that never began has written, and its folder: a mistake that shows late leaves nothing.
 
-    Nothing happens where an event was written or a checkpoint begun.
+    Nothing happens where an event was written or a checkpoint begun; what others have put there stays.
     """
     has_events = run.trace.is_file() and run.trace.stat().st_size > 0
-    if not has_events and not run.checkpoints.exists():
-        run.encoding.unlink(missing_ok=True)  # first: a new plan must not find the old one
-        run.plan.unlink(missing_ok=True)
+    if has_events or run.checkpoints.exists():
+        return
+    own = (run.encoding, run.plan, run.findings, run.baselines, run.trace, *(run.folder / name for name in MADE))
+    for path in own:  # the encoding and the plan first: a new plan must not find the old encoding
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # something of somebody else's is in it
+        run.folder.rmdir()
 
 
 def write_plan(run: Run, plan: Plan) -> None:
@@ -108,6 +120,7 @@ def data_card(dataset: Dataset) -> dict[str, Any]:
         "classes": list(dataset.classes),
         "columns": dict(dataset.kinds),
         "counts": {split: len(dataset.rows(split)) for split in SPLITS},
+        "digests": {split: ids_digest(dataset.ids[dataset.rows(split)]) for split in SPLITS},
     }
 
 

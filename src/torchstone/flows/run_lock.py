@@ -7,6 +7,7 @@ import fcntl
 import functools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from torchstone.core.errors import StoneError
 from torchstone.core.run import Run
@@ -27,25 +28,40 @@ def locked(run: Run, is_needed: bool) -> Iterator[None]:
         return
     _free_in_children()
     path = run.folder / "lock"
-    with plain_os_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    handle = _taken(path)
     _held.add(handle)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "another process"
-            raise StoneError(
-                f"this run is being trained by process {owner} now", where=str(run.folder),
-                fix="wait for it, or start another run with --run NAME",
-            ) from None  # fmt: skip
         with plain_os_errors(path):
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
     finally:
         _held.discard(handle)
+        os.close(handle)
+
+
+def _taken(path: Path) -> int:
+    """The open, locked file at `path`; not one that whoever held it has removed with its folder meanwhile."""
+    while True:
+        with plain_os_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            except FileNotFoundError:
+                if path.parent.is_dir():
+                    raise
+                continue  # the folder was removed just now
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "another process"
+            os.close(handle)
+            raise StoneError(
+                f"this run is being trained by process {owner} now", where=str(path.parent),
+                fix="wait for it, or start another run with --run NAME",
+            ) from None  # fmt: skip
+        if path.is_file() and os.path.samestat(os.fstat(handle), os.stat(path)):
+            return handle
         os.close(handle)
 
 

@@ -22,6 +22,7 @@ from torchstone.core.run import Run, find_run, runs_folder
 from torchstone.core.store import plain_os_errors, write_json
 from torchstone.core.trace import read_trace
 from torchstone.flows import run_files
+from torchstone.flows.asked import asked_rules
 from torchstone.flows.baselines import baselines
 from torchstone.flows.own_doctor import doctor_of_a_run, judge_trace
 from torchstone.flows.plan import Planned, make_plan
@@ -66,13 +67,15 @@ def train(
     run = Run(runs_folder(project) / (run_name or new_name(project)))
     with locked(run, is_first_rank()):
         if is_first_rank():
-            run_files.create(run, planned)
-            if ranks.world() == 1:
-                _write_baselines(run, planned)
+            run_files.check_new(run)
         try:
+            if is_first_rank():
+                run_files.create(run, planned, asked_rules(planned.recipe.rules, has_preflight=preflight))
+                if ranks.world() == 1:
+                    _write_baselines(run, planned)
             return _run(run, planned, observers, project=project, gate=gate_of(run, planned) if preflight else None)
-        except StoneError:
-            if ranks.world() == 1:  # other ranks may read the plan
+        except (StoneError, KeyboardInterrupt):
+            if ranks.world() == 1:  # other ranks may read the plan, also after a restart
                 run_files.give_back(run)
             raise
 
@@ -146,12 +149,12 @@ def _run(
     notes: on a run that is resumed, None for a new one. gate: who looks at a new one before its first step.
     """
     engine = importlib.import_module("torchstone.engines.pytorch.drive")
-    care = engine.Care(gate, doctor_of_a_run(planned.recipe.rules))
+    care = engine.Care(gate, doctor_of_a_run(planned.recipe.rules, run.trace))
     setting = setting_of(planned, project)
     result = engine.drive(run, setting, observers, resume=notes is not None, notes=notes or (), care=care)
     if gate is not None and result["status"] == "blocked":
-        run_files.write_findings(run, [*planned.findings, *gate.findings])
-        run_files.give_back(run)
+        if is_first_rank():
+            run_files.give_back(run)
         return TrainResult(None, "blocked", result, [*planned.findings, *gate.findings])
     result = {"metric": planned.plan["metric"], **result}
     found = judge_run(run, planned) if is_first_rank() else []

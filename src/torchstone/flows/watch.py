@@ -13,11 +13,12 @@ from typing import Any
 
 from torchstone.core import ranks
 from torchstone.core.catalog import all_rules
+from torchstone.core.curves import History
 from torchstone.core.errors import StoneError
 from torchstone.core.finding import SEVERITIES, Finding
 from torchstone.core.recipe import Rules
 from torchstone.core.rule import Rule
-from torchstone.flows.ask_curves import asked_curves, history_of_rows, long_enough
+from torchstone.flows.ask_curves import LIVE, asked_curves, history_of_rows, is_over, long_enough, patient
 from torchstone.flows.judge import explained, is_ignored
 from torchstone.flows.rulebook import check_codes
 from torchstone.flows.seen import nothing_found
@@ -34,20 +35,25 @@ class Doctor:
 
     findings: what was found so far, errors first. Each finding is told once, when it is first seen, through `tell`
     and `callback`. write: takes each line of the end: what was seen where nothing was found, and mistakes of ours.
-    asked: the rules to ask; None: all that judge watched loops.
+    asked: the rules to ask; None: all that judge watched loops. Those of curves are asked of the rows, too, unless
+    `curves` names those that its owner brings curves for (`say_curves`, `withdraw`).
+    save_batch: the folder in which the batches are kept whose loss or gradient was not finite; None: none is.
     A mistake of ours never stops the loop, unless TORCHSTONE_STRICT is set, which is for those who mend it.
     """
 
     def __init__(
         self, *, rules: Rules | None = None, tell: Callable[[Finding], None] | None = None,
         callback: Callable[[Finding], None] | None = None, write: Callable[[str], None] | None = None,
-        asked: Iterable[Rule] | None = None,
+        asked: Iterable[Rule] | None = None, curves: Iterable[Rule] | None = None, save_batch: Path | None = None,
     ) -> None:  # fmt: skip
         self._rules, self._given = rules or Rules(), None if asked is None else list(asked)
         self._tell, self._callback, self._write = tell, callback, write
         self._found: dict[tuple[str, str], Finding] = {}
         self._asked: list[Rule] | None = None
-        self._curves: list[Rule] = []
+        self._curves = asked_curves(self._rules) if curves is None and asked is None else list(curves or ())
+        self._are_of_rows = asked is None
+        self._patient: list[Rule] = []
+        self._save_batch = save_batch
         self._wiring: Any = None
         self.is_on = False
         self.mistakes: dict[str, str] = {}
@@ -70,8 +76,10 @@ class Doctor:
         every = (rule for folder in FOLDERS for rule in all_rules(folder))
         given = every if self._given is None else self._given
         self._asked = [rule for rule in given if not is_ignored(rule.code, self._rules.ignore)]
-        self._curves = asked_curves(self._rules) if self._given is None else []
+        self._patient = patient(self._curves)
         self._wiring = make(recorder.Recorder(self.judge))
+        if self._save_batch is not None:
+            importlib.import_module("torchstone.engines.attach.kept_batch").keep(self._wiring, self._save_batch)
         self._wiring.recorder.note("start", is_script=is_script)
         self.is_on = True
         try:
@@ -100,36 +108,75 @@ class Doctor:
         for name, mistake in self.mistakes.items():
             self._write(f"torchstone: a mistake of ours, the loop is not touched by it: {name}: {mistake}")
         if not self.findings:
-            self._write(f"torchstone  {nothing_found(self.rows)}")
+            self._write_line(nothing_found(self.rows))
+
+    def _write_line(self, text: str) -> None:
+        if self._write is not None:
+            self._write(f"torchstone  {text}")
 
     def leave(self) -> None:
         """In a process that was forked from the watched one: takes the doctor off without a word, and forgets."""
         self._write, self.is_on, self._found, self.mistakes = None, False, {}, {}
         self._wiring.recorder.is_on = False
 
+    def remember(self, told: Iterable[Finding]) -> None:
+        """Takes findings as told before, as of a run that goes on: they are not told again."""
+        for finding in told:
+            self._found.setdefault(_key(finding), finding)
+
     def judge(self, rows: Rows) -> None:
-        """Asks every rule about the rows, and those of curves about a loop that is over; what is new is told."""
+        """Asks every rule about the rows, and those of curves that may speak now; what is new is told."""
         rows = Seen(rows)
         self._ask(self._asked or (), rows)
-        history = history_of_rows(rows) if self._curves else None
-        if history is not None:
+        history = history_of_rows(rows) if self._are_of_rows and self._curves else None
+        if history is None:
+            return
+        if is_over(rows):
+            for text in self.withdraw(history):
+                self._write_line(text)
             self._ask(long_enough(history, self._curves), history)
+        else:
+            self.say_curves(history)
+
+    def say_curves(self, history: History) -> None:
+        """Asks those rules of curves that are safe to say of a loop that goes on."""
+        self._ask(self._patient, history)
+
+    def withdraw(self, history: History) -> list[str]:
+        """Takes back what was said of curves and does not hold of the whole ones, with one line for each of these; what
+        does hold gets the numbers of the end.
+        """
+        asked = [rule for rule in self._curves if rule.code in LIVE]
+        holds = {(found.code, found.where.field): found for rule in asked for found in self._findings(rule, history)}
+        gone, lines = self._gone(), []
+        for key, finding in list(self._found.items()):
+            newest = holds.get((finding.code, finding.where.field))
+            if newest is not None:
+                self._found[key] = replace(newest, severity=finding.severity)
+            elif finding.code in LIVE and finding.code not in self.mistakes:
+                del self._found[key]
+                place = "" if finding.where.step is None else f" of step {finding.where.step}"
+                text = f"{finding.code}{place} is taken back: the whole run does not show it"
+                lines += [] if finding.code in gone else [text]
+        return lines
 
     def _ask(self, rules: Iterable[Rule], subject: Any) -> None:
         for rule in rules:
-            try:
-                found = list(rule.check(subject))
-            except Exception as error:
-                if "TORCHSTONE_STRICT" in os.environ:
-                    raise
-                self.mistakes.setdefault(rule.code, f"{type(error).__name__}: {error}")
-                continue
-            for finding in found:
+            for finding in self._findings(rule, subject):
                 self._take(finding)
 
+    def _findings(self, rule: Rule, subject: Any) -> list[Finding]:
+        """What a rule finds; a mistake of its own is kept for the end."""
+        try:
+            return list(rule.check(subject))
+        except Exception as error:
+            if "TORCHSTONE_STRICT" in os.environ:
+                raise
+            self.mistakes.setdefault(rule.code, f"{type(error).__name__}: {error}")
+            return []
+
     def _take(self, finding: Finding) -> None:
-        where = finding.where
-        key = (finding.code, f"{where.path}:{where.line} {where.layer} {where.field}")
+        key = _key(finding)
         if key in self._found:
             return
         severity = self._rules.severity.get(finding.code, finding.severity)
@@ -151,8 +198,7 @@ class Doctor:
 
     def _gone(self) -> set[str]:
         """Codes of findings that another one explains."""
-        codes = {finding.code for finding in self._found.values()}
-        return explained(codes, [*(self._asked or ()), *self._curves])
+        return explained(self._found.values(), [*(self._asked or ()), *self._curves])
 
     @property
     def findings(self) -> list[Finding]:
@@ -174,6 +220,12 @@ class Doctor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _key(finding: Finding) -> tuple[str, str]:
+    """What makes two findings one: code and place, at whatever step."""
+    where = finding.where
+    return finding.code, f"{where.path}:{where.line} {where.layer} {where.field}"
 
 
 def watch(

@@ -1,4 +1,4 @@
-# unseen: answers (N, 1) against labels (N,), counted in one expression. Mended: compare_optimizers
+# RUN422: answers (N, 1) against labels (N,), counted in one expression. Mended: compare_optimizers
 """Three optimizers on one loader from the same seed, each with weights of its own; a short table at the end."""
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-# unseen: the mean of batch means of a formula of its own, the last batch has 20 pairs. Mended: siamese_pairs
+# RUN420: the mean of batch means of a formula of its own, the last batch has 20 pairs. Mended: siamese_pairs
 """A siamese network with a contrastive loss of its own: pairs of digits, the same or not."""
 import random
 

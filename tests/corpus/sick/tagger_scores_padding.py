@@ -1,4 +1,4 @@
-# unseen: the padding tag is scored in training. Mended: tagger_lstm
+# RUN423: the padding tag is scored in training. Mended: tagger_lstm
 """A bidirectional tagger of padded sequences of measurements; tag 0 is padding and is left out of loss and score."""
 import torch
 from torch import nn

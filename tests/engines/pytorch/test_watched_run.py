@@ -18,7 +18,7 @@ from torchstone.engines.pytorch.job import Job
 from torchstone.engines.pytorch.loop import fit
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.sources.tensors import TensorSource
-from torchstone.engines.pytorch.watched import attended
+from torchstone.engines.pytorch.watched import Learnt, attended
 from torchstone.flows.own_doctor import doctor_of_a_run
 
 
@@ -38,7 +38,7 @@ def watched(job: Job, observers: Sequence[Observer] = (), rules: Rules | None = 
 
     others = [*observers, keep]
     make = doctor_of_a_run(rules or Rules())
-    with attended(job, make, others, step=0, loss="cross_entropy", classes=["a", "b", "c"]) as attending:
+    with attended(job, make, others, Learnt("cross_entropy", ["a", "b", "c"]), step=0) as attending:
         progress = fit(job, Progress(), [*attending, *others])
     return progress, told
 

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from torchstone.engines.attach.models import Models
-from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.optimizers import Optimizers
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder, safely, users_frames
+from torchstone.engines.attach.wheels import Wheel
 
 # Graphs that are followed to see whether they are freed; the newest so many.
 FOLLOWED = 64
@@ -44,7 +45,12 @@ class Graphs:
 
     def alive(self, total: int) -> int:
         """Those from more than four backward passes ago that are still held by somebody."""
-        return sum(made < total - 4 and token() is not None for made, token in self._tokens)
+        tokens = self._tokens
+        for _ in range(len(tokens)):  # a graph that was freed is not looked for again
+            made, token = tokens.popleft()
+            if token() is not None:
+                tokens.append((made, token))
+        return sum(made < total - 4 for made, _ in tokens)
 
 
 class Backwards:
@@ -59,18 +65,24 @@ class Backwards:
         self.total = 0
         self.is_pending = False  # since the last step of any optimizer
         self.on_backward: list[Callable[[Tensor], None]] = []
+        self.on_every_backward: list[Callable[[Tensor], None]] = []  # also while the recorder sleeps
         self.after_backward: list[Callable[[Tensor], None]] = []
         optimizers.on_step.append(self._into)
         recorder.on_wake.append(self._wake)
 
     def attach(self, patches: Patches) -> None:
         """Wraps torch.autograd.backward, through which Tensor.backward goes too."""
+        recorder, is_compiling = self.recorder, torch.compiler.is_compiling
 
         def make(original: Callable[..., None]) -> Callable[..., None]:
             def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
-                self._before(tensors)
+                if is_compiling() or not recorder.is_on:
+                    original(tensors, *args, **kwargs)
+                    return
+                (self._before if recorder.is_awake else self._glance)(tensors)
                 original(tensors, *args, **kwargs)
-                self._after(tensors)
+                if recorder.is_awake:
+                    self._after(tensors)
 
             return backward
 
@@ -82,10 +94,23 @@ class Backwards:
         if not isinstance(loss, Tensor):
             return
         self.recorder.add("backwards")
-        if self.recorder.is_awake:
-            self._read(loss)
-        for listener in self.on_backward:
+        self._read(loss)
+        for listener in (*self.on_every_backward, *self.on_backward):
             listener(loss)
+
+    def _glance(self, tensors: Any) -> None:
+        """A pass that is slept through, unless one of those who glance at it wakes the recorder."""
+        try:
+            loss = tensors if isinstance(tensors, Tensor) else next(iter(tensors), None)
+            if not isinstance(loss, Tensor):
+                return
+            self.recorder.count["backwards"] += 1
+            for listener in self.on_every_backward:
+                listener(loss)
+            if self.recorder.is_awake:
+                self._read(loss)
+        except Exception as error:
+            self.recorder.blame("Backwards._glance", error)
 
     @safely
     def _after(self, tensors: Any) -> None:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from torchstone.engines.attach.models import Models
-from torchstone.engines.attach.optimizers import Optimizers, Wheel, parameters_of, rates_of
+from torchstone.engines.attach.optimizers import Optimizers, parameters_of, rates_of
 from torchstone.engines.attach.recorder import Recorder, Row
+from torchstone.engines.attach.wheels import Wheel
 
 # Steps of all optimizers between two looks at those that have not stepped.
 LOOK_EVERY, LOOKS = 10, 20

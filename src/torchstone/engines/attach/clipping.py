@@ -30,10 +30,15 @@ class Clipping:
                 patches.replace(module, name, self._wrapped(name))
 
     def _wrapped(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        recorder = self.recorder
+
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
                 listed = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-                self._see(name, listed)
+                if recorder.is_awake:
+                    self._see(name, listed)
+                elif recorder.is_on:  # asleep, backward passes are not followed either
+                    recorder.add("clips")
                 return original(listed, *args, **kwargs)
 
             return clip
@@ -45,8 +50,6 @@ class Clipping:
         """One row per call that comes too early or too late; the step's own row says how it was clipped."""
         recorder = self.recorder
         recorder.add("clips")
-        if not recorder.is_awake:  # backward passes are not followed either
-            return
         place = recorder.place("clip")
         wheels = {id(wheel): wheel for p in parameters if (wheel := self._optimizers.owner.get(id(p))) is not None}
         for wheel in wheels.values():

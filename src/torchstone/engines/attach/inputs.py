@@ -26,13 +26,14 @@ class Inputs:
         self._num: dict[tuple[int, bool], int] = {}
         self.tokens: list[Tensor] = []  # of the last forward pass
         self.lengths: set[int] = set()  # the first lengths of its inputs
+        self.series: Tensor | None = None  # its numbers [B, T, F]
         self._waiting: tuple[Row, Tensor] | None = None  # a loss that may have been computed inside of a forward pass
         self.on_targets: list[Callable[[Row, Tensor], None]] = []  # called once the tokens behind targets are known
         models.on_forward.append(self._forward)
         losses.on_row.append(self._compare)
 
     def _forward(self, root: Root, inputs: tuple[Any, ...], output: Any) -> None:
-        self.tokens, self.lengths = [], set()
+        self.tokens, self.lengths, self.series = [], set(), None
         key = (root.index, root.has_grad)
         number = self._num[key] = self._num.get(key, 0) + 1
         if number > READ:
@@ -43,6 +44,7 @@ class Inputs:
         numbers = (value for value in tensors if value.is_floating_point() and value.numel())
         floats = next((value for value in numbers if not is_mask(value)), None)
         self.tokens = [value for value in tensors if not value.is_floating_point() and value.ndim >= 2]
+        self.series = floats if floats is not None and floats.ndim == 3 else None
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             self._look(*waiting)

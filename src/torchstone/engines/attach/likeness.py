@@ -14,8 +14,9 @@ import torch
 
 from torchstone.engines.attach.loaders import Loaders, Pass, num_ranks, tensors_of
 from torchstone.engines.attach.models import Models
-from torchstone.engines.attach.optimizers import Optimizers, Wheel, parameters_of
+from torchstone.engines.attach.optimizers import Optimizers, parameters_of
 from torchstone.engines.attach.recorder import Recorder, safely
+from torchstone.engines.attach.wheels import Wheel
 
 # Steps after which weights are left in the store, and the first steps whose batches are.
 CHECKS, BATCHES = (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096), (1, 2, 3)

@@ -55,8 +55,8 @@ class Loaders:
         self.on_batch: list[Callable[[Pass, Any], None]] = []
         self.on_start: list[Callable[[Pass, Any], None]] = []
         self.on_pass: list[Callable[[Pass], None]] = []
-        models.on_every_forward = self._forward
-        backwards.on_backward.append(self._backward)
+        self._models = models
+        backwards.on_every_backward.append(self._backward)
         losses.on_call.append(self._loss)
 
     def attach(self, patches: Patches) -> None:
@@ -104,7 +104,10 @@ class Loaders:
                 raise
             self.waited_s += time.perf_counter() - asked
             if one is not None:
-                self._see(one, batch)
+                # a first pass, the first batch of each, and evaluations are looked at also while the recorder sleeps
+                is_known = not self.recorder.is_awake and one.number > 1 and one is self.current
+                is_known = is_known and one.row["backwards"] > 0
+                (self._glance if is_known else self._see)(one, batch)
             return batch
 
         return __next__
@@ -114,11 +117,22 @@ class Loaders:
         if one is not self.current:
             self._finish()
         self.current = one
-        one.row["batches"] += 1
-        one.row["examples"] += num_examples(batch)
-        self.recorder.add("batches")
+        self._models.on_every_forward = self._forward
+        self._count(one, batch)
         for listener in self.on_batch:
             listener(one, batch)
+
+    def _glance(self, one: Pass, batch: Any) -> None:
+        """A batch that is slept through."""
+        try:
+            self._count(one, batch)
+        except Exception as error:
+            self.recorder.blame("Loaders._glance", error)
+
+    def _count(self, one: Pass, batch: Any) -> None:
+        one.row["batches"] += 1
+        one.row["examples"] += num_examples(batch)
+        self.recorder.count["batches"] += 1
 
     def _finish(self) -> None:
         """Ends the pass before another one goes on, where whoever took its last batch did not ask for one more."""

@@ -43,11 +43,15 @@ class Losses:
             patches.replace(F, name, self._wrapped(name))
 
     def _wrapped(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        recorder, is_compiling = self.recorder, torch.compiler.is_compiling
+
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
                 result = original(input, target, *args, **kwargs)
+                if is_compiling() or not recorder.is_on:
+                    return result
                 is_plain = isinstance(input, Tensor) and isinstance(target, Tensor)
-                if is_plain and self.recorder.is_on and not torch.compiler.is_compiling():
+                if is_plain and (recorder.is_awake or not self._is_known(name, input)):
                     self._see(name, input, target, result, kwargs)
                 return result
 
@@ -55,15 +59,20 @@ class Losses:
 
         return make
 
+    def _is_known(self, name: str, input: Tensor) -> bool:
+        """Whether a call in training needs no look while the recorder sleeps.
+
+        Asleep too the first calls of each function are seen: a second part of a script may bring another loss.
+        """
+        last = self._models.last
+        return input.requires_grad and self._num.get((name, True, None if last is None else last.index), 0) >= READ
+
     @safely
     def _see(self, name: str, input: Tensor, target: Tensor, result: Any, kwargs: Mapping[str, Any]) -> None:
         if not has_numbers(input) or not has_numbers(target):
             return
         has_grad, last = bool(input.requires_grad), self._models.last
         key = name, has_grad, None if last is None else last.index
-        # asleep too the first calls of each function are seen: a second part of a script may bring another loss
-        if has_grad and not self.recorder.is_awake and self._num.get(key, 0) >= READ:
-            return
         number = self._num[key] = self._num.get(key, 0) + 1
         if isinstance(result, Tensor):
             if result.ndim == 0 and kwargs.get("reduction", "mean") == "mean":

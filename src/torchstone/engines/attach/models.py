@@ -11,34 +11,32 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchstone.engines.attach.anatomy import describe, has_modes
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder, Row, safely
 
-NORMS = (
-    nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.LocalResponseNorm,
-)  # fmt: skip
-BATCH_NORMS = nn.modules.batchnorm._BatchNorm
 # Containers that have no forward pass of their own.
 _BOXES = (nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
 # Optimizer steps after which a root that never ran is taken for a mere holder of its parts.
 IDLE_STEPS = 2
 # Forward passes with gradients after which frozen norms are looked at again.
 SETTLED = 6
-DROPOUTS = nn.modules.dropout._DropoutNd
 
 
 @dataclass
 class Root:
     """A module that is part of no other one and holds trained parameters.
 
-    training, has_grad: of its last forward pass; forwards: passes so far, forwards_with_grad: those in train mode's
-    sense, with gradients. named: the keyword inputs of a pass, while those who listen are called.
+    training, has_grad: of its last forward pass; was_training: of its last one with gradients; forwards: passes so
+    far, forwards_with_grad: those with gradients. named: the keyword inputs of a pass, while those who listen are
+    called.
     """
 
     ref: weakref.ref[nn.Module]
     index: int
     training: bool | None = None
     has_grad: bool = False
+    was_training: bool | None = None
     forwards: int = 0
     forwards_with_grad: int = 0
     has_modes: bool = False
@@ -120,10 +118,15 @@ class Models:
         self._drop_inner(inner)
 
     def _hook(self, module: nn.Module, parent: int | None = None) -> None:
-        root = Root(weakref.ref(module), len(self.roots), has_modes=has_modes(module))
+        root, recorder = Root(weakref.ref(module), len(self.roots), has_modes=has_modes(module)), self.recorder
+        is_compiling = torch.compiler.is_compiling
 
         def after(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
-            if torch.compiler.is_compiling():
+            if is_compiling():
+                return
+            is_known = not recorder.is_awake and root.forwards_with_grad >= SETTLED
+            if is_known and recorder.is_on and torch.is_grad_enabled():
+                self._glance(root, module.training)
                 return
             root.named = named
             self._see(root, module, inputs, output)
@@ -131,20 +134,36 @@ class Models:
 
         root.handles.append(module.register_forward_hook(after, with_kwargs=True))
         self.roots.append(root)
-        root.row = self.recorder.note("model", **describe(module, root.index), forwards=0, parent=parent)
+        root.row = recorder.note("model", **describe(module, root.index), forwards=0, parent=parent)
+
+    def _glance(self, root: Root, training: bool) -> None:
+        """A pass with gradients that is slept through: counted, and whether the mode is another one than before."""
+        try:
+            if training is not root.was_training and root.has_modes:
+                self.recorder.alarm()
+            root.training = root.was_training = training
+            root.has_grad = True
+            self._count(root)
+        except Exception as error:
+            self.recorder.blame("Models._glance", error)
+
+    def _count(self, root: Root) -> None:
+        root.forwards += 1
+        root.row["forwards"] = root.forwards
+        root.forwards_with_grad += root.has_grad
+        self.recorder.count["forwards"] += 1
+        self.last = root
+        if self.on_every_forward is not None:
+            self.on_every_forward(root)
 
     @safely
     def _see(self, root: Root, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
         root.training, root.has_grad = module.training, torch.is_grad_enabled()
-        root.forwards += 1
-        root.row["forwards"] = root.forwards
-        root.forwards_with_grad += root.has_grad
-        self.recorder.add("forwards")
-        self.last = root
-        if root.has_grad and root.forwards_with_grad in (1, SETTLED):
-            self._look_at_frozen(root, module)
-        if self.on_every_forward is not None:
-            self.on_every_forward(root)
+        self._count(root)
+        if root.has_grad:
+            root.was_training = root.training
+            if root.forwards_with_grad in (1, SETTLED):
+                self._look_at_frozen(root, module)
         if self.recorder.is_awake or not root.has_grad:
             for listener in self.on_forward:
                 listener(root, inputs, output)
@@ -213,73 +232,3 @@ def parts(module: nn.Module) -> Iterator[nn.Module]:
         yield child
         if isinstance(child, _BOXES):
             yield from parts(child)
-
-
-def has_modes(model: nn.Module) -> bool:
-    """Whether train and eval mode differ: dropout that drops, or BatchNorm with statistics."""
-    return any(
-        (isinstance(module, DROPOUTS) and module.p > 0)
-        or (isinstance(module, BATCH_NORMS) and module.track_running_stats)
-        or (isinstance(module, (nn.RNNBase, nn.MultiheadAttention)) and module.dropout > 0)
-        for module in model.modules()
-    )
-
-
-def describe(model: nn.Module, index: int) -> dict[str, Any]:
-    """What a model is made of, as plain values; docs/watched-rows.md says what each key means."""
-    owners = {id(parameter): module for module in model.modules() for parameter in module.parameters(recurse=False)}
-    parameters = list(model.parameters())
-    trained = [parameter for parameter in parameters if parameter.requires_grad]
-    return {
-        "model": index, "class": type(model).__name__, "num_parameters": len(parameters),
-        "num_trained": len(trained), "num_weights": sum(parameter.numel() for parameter in parameters),
-        "is_norm_alone": bool(trained) and len(trained) < len(parameters)
-        and all(isinstance(owners[id(parameter)], NORMS) for parameter in trained if id(parameter) in owners),
-        "unregistered": unregistered(model), "misspelt": misspelt(model), "frozen_norms": frozen_norms(model),
-        "has_modes": has_modes(model), "wrapper": _wrapper(model),
-    }  # fmt: skip
-
-
-def _wrapper(model: nn.Module) -> str | None:
-    name = type(model).__name__
-    return name if name in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel") else None
-
-
-def unregistered(model: nn.Module) -> list[str]:
-    """Attributes that hold modules or parameters in a plain list, tuple or dict, so that no optimizer finds them."""
-    known = {id(module) for module in model.modules()} | {id(parameter) for parameter in model.parameters()}
-    found = []
-    for path, module in model.named_modules():
-        for name, value in vars(module).items():
-            if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
-                continue
-            members = value.values() if isinstance(value, dict) else value
-            if any(_is_lost(member, known) for member in members):
-                found.append(f"{path}.{name}".lstrip("."))
-    return found
-
-
-def _is_lost(member: Any, known: set[int]) -> bool:
-    if isinstance(member, nn.Parameter):
-        return member.requires_grad and id(member) not in known
-    if not isinstance(member, nn.Module) or id(member) in known:
-        return False
-    return any(parameter.requires_grad and id(parameter) not in known for parameter in member.parameters())
-
-
-def misspelt(model: nn.Module) -> list[str]:
-    """Parameters and modules on which an attribute `require_grad` was set, which means nothing."""
-    things: list[tuple[str, Any]] = [*model.named_parameters(), *model.named_modules()]
-    return [
-        name or type(model).__name__ for name, thing in things
-        if "require_grad" in vars(thing) or (isinstance(thing, nn.Module) and vars(thing).get("requires_grad") is False)
-    ]  # fmt: skip
-
-
-def frozen_norms(model: nn.Module) -> list[str]:
-    """BatchNorm layers that keep statistics, whose own weights are all frozen."""
-    return [
-        name for name, module in model.named_modules()
-        if isinstance(module, BATCH_NORMS) and module.track_running_stats and module.affine
-        and not any(parameter.requires_grad for parameter in module.parameters())
-    ]  # fmt: skip

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from torchstone.engines.attach.models import Models
-from torchstone.engines.attach.optimizers import Optimizers, Wheel, first_values, parameters_of
+from torchstone.engines.attach.optimizers import Optimizers, first_values, parameters_of
 from torchstone.engines.attach.recorder import Recorder
+from torchstone.engines.attach.wheels import Wheel
 
 # Own steps of an optimizer at which the gradients of all layers are written down.
 PROFILES = (21, 61, 201)

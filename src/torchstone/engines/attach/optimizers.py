@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -15,7 +14,8 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from torchstone.engines.attach.models import Models
 from torchstone.engines.attach.patches import Patches
-from torchstone.engines.attach.recorder import Recorder, Row, safely
+from torchstone.engines.attach.recorder import Recorder, safely
+from torchstone.engines.attach.wheels import Wheel
 
 # Steps of an optimizer at which every gradient is looked at; later each 16th.
 ALL_FIRST, ALL_EVERY = 64, 16
@@ -27,33 +27,6 @@ SLICE = 4096
 TINY = 1e-4
 
 
-@dataclass
-class Wheel:
-    """One optimizer: its number, its steps, and the one small parameter whose gradient is followed.
-
-    used, version: that parameter's gradient as the last step used it. accumulated: backward passes that reached it
-    since; is_cleared: whether one of them found it gone or zeroed. Other losses may add to it before it is cleared,
-    as a generator's does to a discriminator's. last: gradient and version after the last pass or step.
-    """
-
-    index: int
-    kind: str
-    ref: weakref.ref[Optimizer]
-    steps: int = 0
-    sentinel: Tensor | None = None
-    used: Tensor | None = None
-    version: int = -1
-    last: tuple[Tensor | None, int] | None = None
-    accumulated: int = 0
-    is_cleared: bool | None = None
-    clip: str | None = None
-    is_clipped_scaled: bool | None = None
-    before: tuple[Tensor, Tensor] | None = None
-    handles: list[Any] = field(default_factory=list)
-    ever: set[int] = field(default_factory=set)
-    row: Row = field(default_factory=dict)
-
-
 class Optimizers:
     """Every optimizer that is built or steps while the recorder is on."""
 
@@ -62,7 +35,9 @@ class Optimizers:
         self._wheels: weakref.WeakKeyDictionary[Optimizer, Wheel] = weakref.WeakKeyDictionary()
         self._number = itertools.count()
         self.owner: dict[int, Wheel] = {}  # id of a parameter → its optimizer
+        self._known: dict[int, Wheel] = {}  # id of an optimizer → its wheel, which may be that of a dead one
         recorder.on_wake.append(self._wake)
+        recorder.on_sleep.append(self._unhook)
         self.on_step: list[Callable[[Wheel, dict[str, Any]], None]] = []
 
     def attach(self, patches: Patches) -> None:
@@ -73,9 +48,8 @@ class Optimizers:
         patches.at_end(self._unhook)
 
     def _unhook(self) -> None:
-        for wheel in self.wheels():
-            for handle in wheel.handles:
-                handle.remove()
+        for wheel in self._wheels.values():
+            wheel.unfollow()
 
     def wheels(self) -> list[Wheel]:
         """All optimizers that still live, in the order in which they were seen."""
@@ -87,7 +61,7 @@ class Optimizers:
         known = self._wheels.get(optimizer)
         if known is None:
             known = Wheel(next(self._number), type(optimizer).__name__, weakref.ref(optimizer))
-            self._wheels[optimizer] = known
+            self._wheels[optimizer] = self._known[id(optimizer)] = known
             place = self.recorder.place(f"optimizer {known.index}")
             known.row = self.recorder.note("optimizer", place=place, **describe(optimizer, known.index))
             self.owner.update((id(parameter), known) for parameter in parameters_of(optimizer))
@@ -117,23 +91,44 @@ class Optimizers:
         if wheel.steps % NORMS_EVERY == 0:
             wheel.before = part_of_largest([p for p in parameters_of(optimizer) if p.requires_grad])
 
-    @safely
     def _after(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        recorder = self.recorder
+        wheel = None if recorder.is_awake or not recorder.is_on else self._known.get(id(optimizer))
+        if wheel is not None and wheel.steps and wheel.ref() is optimizer:
+            self._glance(wheel)
+        else:
+            self._see(optimizer, args, kwargs)
+
+    def _glance(self, wheel: Wheel) -> None:
+        """A step that is slept through: counted, and whether its gradient is suddenly an old one, or none."""
+        recorder = self.recorder
+        try:
+            wheel.steps += 1
+            recorder.step += 1
+            if wheel.end_step():
+                recorder.alarm()
+            if recorder.step >= recorder.wakes_at:
+                recorder.sleep_on()
+        except Exception as error:
+            recorder.blame("Optimizers._glance", error)
+
+    @safely
+    def _see(self, optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         recorder, wheel = self.recorder, self.wheel(optimizer)
         wheel.steps += 1
         recorder.step += 1
-        if not recorder.is_awake:
-            wheel.before = None
-            return recorder.wake() if wheel.steps == 1 else recorder.sleep_on()
         if wheel.steps == 1:
             recorder.wake()
+        if not recorder.is_awake:
+            wheel.before = None
+            return recorder.sleep_on()
         row: dict[str, Any] = {
             "event": "step", "step": recorder.step, "optimizer": wheel.index, "own_step": wheel.steps,
             "lr": rates_of(optimizer)[0],
             "has_closure": any(callable(value) for value in (*args, *kwargs.values())),
             "accumulated": wheel.accumulated if wheel.sentinel is not None else None,
-            "is_cleared": wheel.is_cleared, "is_stale": _is_stale(wheel), "clip": wheel.clip,
-            "is_clipped_scaled": wheel.is_clipped_scaled, "skipped": None,
+            "num_dropped": wheel.num_dropped, "is_cleared": wheel.is_cleared, "is_stale": wheel.is_stale,
+            "clip": wheel.clip, "is_clipped_scaled": wheel.is_clipped_scaled, "skipped": None,
         }  # fmt: skip
         if wheel.steps <= ALL_FIRST or wheel.steps % ALL_EVERY == 0:
             self._look_at_gradients(optimizer, wheel, row)
@@ -141,18 +136,17 @@ class Optimizers:
         for listener in self.on_step:
             listener(wheel, row)
         wheel.accumulated, wheel.is_cleared, wheel.clip, wheel.is_clipped_scaled = 0, None, None, None
-        if wheel.sentinel is not None:
-            wheel.used = wheel.sentinel.grad
-            wheel.version = -1 if wheel.used is None else wheel.used._version
-            wheel.last = (wheel.used, wheel.version)
+        wheel.num_dropped = 0
+        wheel.end_step()
         recorder.place(f"step {wheel.index}")
         recorder.note_step(row)
         return None
 
     def _wake(self) -> None:
-        """Forgets what was known of gradients before the sleep: the next steps are the first ones again."""
+        """Follows gradients again, of which it knows nothing from before."""
         for wheel in self._wheels.values():
-            wheel.used, wheel.last, wheel.accumulated, wheel.is_cleared, wheel.clip = None, None, 0, None, None
+            wheel.forget()
+            wheel.follow(self.recorder)
 
     def _look_at_gradients(self, optimizer: Optimizer, wheel: Wheel, row: dict[str, Any]) -> None:
         parameters = parameters_of(optimizer)
@@ -163,7 +157,8 @@ class Optimizers:
             self.owner.setdefault(id(parameter), wheel)
         wheel.ever.update(map(id, given))
         if wheel.sentinel is None and given:
-            self._follow(wheel, min(given, key=lambda parameter: parameter.numel()))
+            wheel.sentinel = min(given, key=lambda parameter: parameter.numel())
+            wheel.follow(self.recorder)
         self._models.find(parameters)
         self._models.note_unowned(self.owner)
         if wheel.steps % 5 == 0:
@@ -178,32 +173,6 @@ class Optimizers:
         wheel.row["weights"] = sum(p.numel() for p in trained)
         strangers = [p for p in trained if id(p) not in names and id(p) not in wheel.ever] if names else []
         wheel.row["num_strangers"], wheel.row["own_steps"] = len(strangers), wheel.steps
-
-    def _follow(self, wheel: Wheel, parameter: Tensor) -> None:
-        """Watches one parameter's gradient from now on, without a look at its numbers."""
-        wheel.sentinel = parameter
-        recorder = self.recorder
-        seen: list[Any] = [None, -1]
-
-        def before(gradient: Tensor) -> None:
-            if not recorder.is_awake:
-                return
-            old = parameter.grad
-            seen[0], seen[1] = old, -1 if old is None else old._version
-
-        def after(parameter: Tensor) -> None:
-            if not (recorder.is_on and recorder.is_awake):
-                return
-            if wheel.used is not None and wheel.last is not None:
-                is_same = seen[0] is wheel.last[0] and seen[1] == wheel.last[1]
-                wheel.is_cleared = bool(wheel.is_cleared) or not is_same
-            seen[0] = None
-            wheel.accumulated += 1
-            wheel.last = (parameter.grad, -1 if parameter.grad is None else parameter.grad._version)
-
-        wheel.handles.append(parameter.register_hook(before))  # type: ignore[no-untyped-call]
-        handle = parameter.register_post_accumulate_grad_hook(after)  # type: ignore[no-untyped-call]
-        wheel.handles.append(handle)
 
     @torch.no_grad()
     def _norms(self, optimizer: Optimizer, wheel: Wheel, row: dict[str, Any]) -> None:
@@ -261,12 +230,6 @@ def norm_of(tensors: list[Tensor]) -> Tensor:
     local = [t.to_local() if hasattr(t, "to_local") else t for t in tensors]
     norm: Tensor = torch.linalg.vector_norm(torch.stack([n.float() for n in torch._foreach_norm(local)]))
     return norm
-
-
-def _is_stale(wheel: Wheel) -> bool:
-    """Whether the step used the very gradient that the step before had used."""
-    grad = None if wheel.sentinel is None else wheel.sentinel.grad
-    return grad is not None and grad is wheel.used and grad._version == wheel.version
 
 
 def innermost(optimizer: Optimizer) -> Optimizer:

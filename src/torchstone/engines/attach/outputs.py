@@ -8,8 +8,9 @@ from torch import Tensor
 
 from torchstone.engines.attach.backward import Backwards, Graphs
 from torchstone.engines.attach.models import Models, Root
-from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.optimizers import Optimizers
 from torchstone.engines.attach.recorder import Recorder, safely
+from torchstone.engines.attach.wheels import Wheel
 
 # Backward passes whose graphs are read.
 READ = 4

@@ -7,6 +7,7 @@ the loop wait, so that only what the next graph shows is told.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,8 +16,9 @@ from torch import Tensor
 from torchstone.engines.attach.backward import Backwards
 from torchstone.engines.attach.losses import Losses
 from torchstone.engines.attach.models import Models, Root
-from torchstone.engines.attach.optimizers import Optimizers, Wheel, parameters_of
+from torchstone.engines.attach.optimizers import Optimizers, parameters_of
 from torchstone.engines.attach.recorder import Recorder, Row, safely
+from torchstone.engines.attach.wheels import Wheel
 from torchstone.engines.pytorch.postmortem.saved import read_backward, read_forward
 from torchstone.engines.pytorch.postmortem.values import is_bad
 
@@ -38,7 +40,8 @@ class PostMortem:
         self._open: Row | None = None  # of a backward pass whose step has not come yet
         self._ends: dict[int, int] = {}  # root → number of the node at which its forward pass ended
         self._is_finite = True
-        backwards.on_backward.append(self._before)
+        self.on_note: list[Callable[[Row], None]] = []
+        backwards.on_every_backward.append(self._glance)
         backwards.after_backward.append(self._after)
         losses.on_call.append(self._called)
         models.on_forward.append(self._forward)
@@ -58,6 +61,13 @@ class PostMortem:
         """A loss of torch's own, as it is computed: it may never reach a backward pass."""
         if result.numel() == 1 and result.grad_fn is not None and not _is_finite(result):
             self._unused = self._write(result, "loss")
+
+    def _glance(self, loss: Tensor) -> None:
+        """Each loss, also while the recorder sleeps."""
+        if self._rows or loss.numel() != 1 or (loss.is_cpu and not math.isfinite(loss.item())):
+            self._before(loss)
+        else:
+            self._is_finite = True
 
     @safely
     def _before(self, loss: Tensor) -> None:
@@ -109,13 +119,15 @@ class PostMortem:
         return read_backward(loss.grad_fn, names, bad)
 
     def _note(self, problem: str, value: float | None, told: dict[str, Any]) -> Row:
-        self.recorder.wake()
+        self.recorder.alarm(is_certain=True)
         if isinstance(told.get("layer"), str) and "class" not in told:
             told["class"] = self._class_of(told["layer"])
         place = self.recorder.place("non-finite")
         row = self.recorder.note("non_finite", problem=problem, value=value, place=place,
                                  **{**told, "step": self.recorder.step + 1})
         self._rows.append(row)
+        for listener in self.on_note:
+            listener(row)
         return row
 
     def _class_of(self, layer: str) -> str | None:
@@ -142,7 +154,7 @@ def _held(wheel: Wheel) -> list[Tensor]:
 
 def _is_finite(loss: Tensor) -> bool:
     """Whether a loss of one number is finite; True where asking would make the loop wait."""
-    return loss.device.type != "cpu" or math.isfinite(float(loss.detach()))
+    return not loss.is_cpu or math.isfinite(loss.item())
 
 
 def _is_first_bad(wheel: Wheel) -> bool:
@@ -152,7 +164,8 @@ def _is_first_bad(wheel: Wheel) -> bool:
     grad = next((p.grad for group in groups for p in group["params"] if p.grad is not None), None)
     if grad is None or grad.device.type != "cpu" or grad.is_sparse:
         return False
-    return not math.isfinite(float(grad.detach().reshape(-1)[:SLICE].sum()))
+    rows = grad if grad.numel() <= SLICE else grad[: max(1, SLICE * len(grad) // grad.numel())]
+    return not math.isfinite(rows.sum().item())
 
 
 def _has_bad_gradient(parameter: Tensor) -> bool:

@@ -9,9 +9,10 @@ import torch
 
 from torchstone.engines.attach.loaders import num_ranks
 from torchstone.engines.attach.models import Models
-from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.optimizers import Optimizers
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder
+from torchstone.engines.attach.wheels import Wheel
 
 NAMES = (
     "all_reduce", "all_gather", "all_gather_into_tensor", "reduce_scatter", "reduce_scatter_tensor", "reduce",

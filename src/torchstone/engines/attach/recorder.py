@@ -6,13 +6,15 @@ import functools
 import os
 import sys
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any, ParamSpec
 
 import torch
 
+# By which the cost of looking is held against the time that the loop takes.
+clock = time.perf_counter
 Row = dict[str, Any]
 P = ParamSpec("P")
 
@@ -22,6 +24,8 @@ FIRST, NEWEST = 512, 512
 LOOKS = (3, 5, 8, 10, 15, 20, 30, 50, 75)
 # Optimizer steps that are seen whole; afterwards looking may take this share of the time, in windows of so many steps.
 WHOLE, BUDGET, WINDOW = 64, 0.01, 16
+# Times that a cheap sign which has changed wakes the doctor before its time.
+ALARMS = 8
 # Folders whose frames are never the user's own line.
 FOREIGN = tuple(f"{os.sep}{part}" for part in (f"site-packages{os.sep}", f"torchstone{os.sep}engines{os.sep}",
                                                 f"torchstone{os.sep}flows{os.sep}",
@@ -45,18 +49,23 @@ class Recorder:
         self._unread: list[tuple[Row, str, torch.Tensor, float]] = []
         self._next_look = 0
         self._looked_at = 0.0
+        self._judging_s = 0.0  # what the last look took
+        self._is_urgent = False
+        self._alarms = ALARMS
         self.is_on = True
         self.mistakes: dict[str, str] = {}  # ours: where → what, told at the end
         self.step = 0  # optimizer steps so far, of all optimizers
         self.places: dict[str, str] = {}
-        self.count: dict[str, int] = {}
+        self.count: defaultdict[str, int] = defaultdict(int)
         self.is_awake = True  # asleep, only what is cheap is seen: counts, passes, schedulers, checkpoints
-        self.own_s = 0.0
+        self.own_s = 0.0  # spent on looking, without judging and without what is done asleep
         self._is_inside = False
-        self._began = time.perf_counter()
-        self._wakes_at = 0
+        self._window = 0.0, clock()  # own_s and the time when it began
+        self._wakes_at_s = 0.0
+        self.wakes_at = 0  # the step at which the clock is asked whether to wake
         self._sleeps_at = WHOLE
         self.on_wake: list[Callable[[], None]] = []
+        self.on_sleep: list[Callable[[], None]] = []
 
     def note(self, event: str, **values: Any) -> Row:
         """Writes a row; the same dictionary may be filled in later."""
@@ -70,39 +79,59 @@ class Recorder:
         self.read()
         self._order += 1
         (self._first if len(self._first) < FIRST else self._newest).append((self._order, row))
-        if self._is_time() and (self.step <= LOOKS[-1] or self._share() < BUDGET):
-            self.look()
-        if self.step >= self._sleeps_at:
+        if self._is_time():
+            self.look(at_most_every_s=0.0 if self.step <= LOOKS[-1] else 1.0)
+        if self.step == WHOLE - WINDOW:
+            self._begin_window()
+        if self.is_awake and self.step >= self._sleeps_at:
             self._fall_asleep()
 
-    def _share(self) -> float:
-        """The doctor's own share of the time since it came."""
-        return self.own_s / max(time.perf_counter() - self._began, 1e-9)
+    def _begin_window(self) -> None:
+        self._window = self.own_s, clock()
 
     def _fall_asleep(self) -> None:
-        """Stays awake where looking is cheap; else wakes again for a few steps when its share has become small."""
-        if self._share() <= BUDGET:
+        """Stays awake where looking is cheap; else sleeps until the window's cost is half of the budget.
+
+        The first steps are seen whole whatever that costs: only the last of them are held against the budget.
+        """
+        spent, now = self.own_s - self._window[0], clock()
+        took = now - self._window[1]
+        self._begin_window()
+        if spent <= BUDGET * took:
             self._sleeps_at = self.step + WINDOW
             return
-        self.is_awake, self._wakes_at = False, self.step + WINDOW
+        self.look(at_most_every_s=0.0 if self._is_urgent else 1.0)
+        self.is_awake, self._is_urgent, self.wakes_at = False, False, self.step + WINDOW
+        self._wakes_at_s = now + spent / (BUDGET / 2)
+        for rest in self.on_sleep:
+            rest()
 
     def wake(self) -> None:
         """Is awake for the next steps at least, as where a second optimizer takes its first one."""
         was_asleep, self.is_awake = not self.is_awake, True
         self._sleeps_at = max(self._sleeps_at, self.step + WINDOW)
+        if was_asleep:
+            self._begin_window()
         for prepare in self.on_wake if was_asleep else ():
             prepare()
 
+    def alarm(self, *, is_certain: bool = False) -> None:
+        """Wakes, as a cheap sign has changed, a few times in all, always if `is_certain`; its window is judged."""
+        if is_certain or self._alarms > 0:
+            self._alarms -= not is_certain
+            self._is_urgent = True
+            self.wake()
+
     def sleep_on(self) -> None:
-        """A step that was slept through; wakes when the share of time is back under half of the budget."""
-        if self.step >= self._wakes_at:
-            self._wakes_at = self.step + WINDOW
-            if self._share() < BUDGET / 2:
+        """A step that was slept through; wakes once the share of time that looking took is half of the budget."""
+        if self.step >= self.wakes_at:
+            self.wakes_at = self.step + WINDOW
+            if clock() >= self._wakes_at_s:
                 self.wake()
 
     def add(self, name: str, number: int = 1) -> None:
         """Counts something."""
-        self.count[name] = self.count.get(name, 0) + number
+        self.count[name] += number
 
     def later(self, row: Row, key: str, value: torch.Tensor, factor: float = 1.0) -> None:
         """Fills `row[key]` with a tensor of one number times `factor`, read at the next step."""
@@ -118,6 +147,17 @@ class Recorder:
                 row[key] = float(value) * factor
             except (RuntimeError, ValueError) as error:  # a device has failed: the script's own error is to be seen
                 self.mistakes.setdefault("read", f"{type(error).__name__}: {error}")
+
+    def blame(self, where: str, error: Exception) -> None:
+        """Keeps a mistake of ours for the end; raises it for those who mend it (TORCHSTONE_STRICT).
+
+        For `safely`, and for the few operations done at each step while the doctor sleeps, which are spared its clock.
+        """
+        if is_for_numbers(error):
+            return
+        if "TORCHSTONE_STRICT" in os.environ:
+            raise error
+        self.mistakes.setdefault(where, f"{type(error).__name__}: {error}")
 
     def place(self, what: str) -> str | None:
         """The user's own line from which this was called, as `train.py:71`; looked up once per kind of thing."""
@@ -139,19 +179,26 @@ class Recorder:
         return True
 
     def look(self, *, at_most_every_s: float = 0.0) -> None:
-        """Has the rows judged, unless that was done less than so many seconds ago."""
-        now = time.monotonic()
-        if self._look is None or not self.is_on or now - self._looked_at < at_most_every_s:
+        """Has the rows judged, unless that was done less than so many seconds ago.
+
+        at_most_every_s: 0 for always; else it is also left out where it would take more than half of the budget.
+        """
+        began, pause_s = clock(), self._judging_s / (BUDGET / 2)
+        is_early = bool(at_most_every_s) and began - self._looked_at < max(at_most_every_s, pause_s)
+        if self._look is None or not self.is_on or is_early:
             return
         self._look(self.rows)
-        self._looked_at = time.monotonic()
+        self._looked_at = clock()
+        self._judging_s = self._looked_at - began
+        self.own_s -= self._judging_s  # whoever called it counts it as looking
 
     def close(self) -> None:
         """The last row and the last look; afterwards the wires do nothing."""
         if not self.is_on:
             return
         self.read()
-        self.note("end", steps=self.step, **{f"num_{name}": number for name, number in self.count.items()})
+        counts = {f"num_{name}": number for name, number in self.count.items()}
+        self.note("end", steps=self.step, is_anomaly_on=torch.is_anomaly_enabled(), **counts)
         self.look()
         self.is_on = False
 
@@ -183,20 +230,16 @@ def safely(method: Callable[P, None]) -> Callable[P, None]:
         recorder: Recorder = args[0].recorder  # type: ignore[attr-defined]
         if torch.compiler.is_compiling() or not recorder.is_on:
             return
-        is_outer, began = not recorder._is_inside, time.perf_counter()
+        is_outer, began = not recorder._is_inside, clock()
         recorder._is_inside = True
         try:
             method(*args, **kwargs)
         except Exception as error:
-            if is_for_numbers(error):
-                return
-            if "TORCHSTONE_STRICT" in os.environ:
-                raise
-            recorder.mistakes.setdefault(method.__qualname__, f"{type(error).__name__}: {error}")
+            recorder.blame(method.__qualname__, error)
         finally:
             if is_outer:
                 recorder._is_inside = False
-                recorder.own_s += time.perf_counter() - began
+                recorder.own_s += clock() - began
 
     return run
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer, lr_scheduler
 
-from torchstone.engines.attach.optimizers import Optimizers, Wheel, parameters_of, rates_of
+from torchstone.engines.attach.optimizers import Optimizers, parameters_of, rates_of
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder, Row, has_numbers, safely
+from torchstone.engines.attach.wheels import Wheel
 
 FUNCTIONS = (
     "uniform_", "normal_", "trunc_normal_", "zeros_", "ones_", "constant_", "eye_", "dirac_", "orthogonal_",
@@ -41,14 +43,15 @@ class Resets:
 
     def _module(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def load_state_dict(module: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+            own = num_own(module, state_dict) if self.recorder.is_on else 0
             result = original(module, state_dict, *args, **kwargs)
-            self._see_loaded(module, state_dict, result)
+            self._see_loaded(module, state_dict, result, own)
             return result
 
         return load_state_dict
 
     @safely
-    def _see_loaded(self, module: nn.Module, state: Any, result: Any) -> None:
+    def _see_loaded(self, module: nn.Module, state: Any, result: Any, own: int) -> None:
         self.recorder.add("loads_of_weights")
         if self.recorder.count["loads_of_weights"] > ROWS:
             return
@@ -58,7 +61,7 @@ class Resets:
             "weights", place=self.recorder.place("load_state_dict"), num_keys=len(state), num_missing=len(missing),
             num_unexpected=len(unexpected), missing=missing[:4], unexpected=unexpected[:4],
             num_parameters=sum(1 for _ in module.parameters()), matched=len(state) - len(unexpected),
-            weights=sum(p.numel() for _, p in given), reset=0,
+            weights=sum(p.numel() for _, p in given), reset=0, num_own=own,
         )  # fmt: skip
         for _, parameter in given:
             if not has_numbers(parameter):  # all of them are at address 0
@@ -128,3 +131,20 @@ class Resets:
             return original(scheduler, *args, **kwargs)
 
         return load_state_dict
+
+
+def num_own(module: nn.Module, state: Any) -> int:
+    """How many tensors of a state are the module's own ones, in the same memory; 0 if it is no mapping of tensors."""
+    if not isinstance(state, Mapping):
+        return 0
+    own = ((parameter, state.get(name)) for name, parameter in chain(module.named_parameters(), module.named_buffers()))
+    return sum(
+        isinstance(given, Tensor) and has_numbers(given) and given.numel() > 0 and not is_wrapped(given)
+        and not is_wrapped(mine) and given.data_ptr() == mine.data_ptr()
+        for mine, given in own
+    )  # fmt: skip
+
+
+def is_wrapped(tensor: Tensor) -> bool:
+    """Whether it is of a class of its own, such as a shard, whose address cannot be asked for."""
+    return type(tensor) not in (Tensor, nn.Parameter)

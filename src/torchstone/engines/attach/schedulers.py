@@ -12,9 +12,10 @@ from torch.optim import lr_scheduler
 from torch.optim.optimizer import Optimizer
 
 from torchstone.engines.attach.backward import Backwards
-from torchstone.engines.attach.optimizers import Optimizers, Wheel, rates_of
+from torchstone.engines.attach.optimizers import Optimizers, rates_of
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder, Row, safely, users_names
+from torchstone.engines.attach.wheels import Wheel
 
 # Share of its highest value below which a rate counts as gone.
 LOW = 1e-4

@@ -69,19 +69,32 @@ class Scores:
 
 def _read_script(row: Row, seen: Mapping[str, Any]) -> None:
     """Into the row of a pass: what the script has added up: means of unequal batches, or right answers."""
-    values = list(_numbers())
     sizes = seen.get("sizes", [])
     if len(set(sizes)) > 1 and len(sizes) == row["batches"]:
-        means = torch.stack(seen["results"]).double().tolist()
-        total, weighted = math.fsum(means), math.fsum(m * n for m, n in zip(means, sizes, strict=True))
-        row["own_mean_of_means"] = total / len(means)
-        names = [name for name, value in values if _is_near(value, total) or _is_near(value, total / len(means))]
-        names += _lists_of(means)
-        is_weighted = any(_is_near(value, weighted) or _is_near(value, weighted / sum(sizes)) for _, value in values)
-        row["added_up"] = names[0] if names and not is_weighted else None
+        sums = unequal_means(torch.stack(seen["results"]).double().tolist(), sizes)
+        row["own_mean_of_means"], row["added_up"] = sums["mean_of_means"], sums["added_up"]
     if "right" in seen:
-        counted = {name: value for name, value in values if name in RIGHT}
+        counted = right_answers()
         row["own_right"], row["counted"] = int(seen["right"]), counted
+
+
+def unequal_means(means: list[float], sizes: list[int]) -> dict[str, Any]:
+    """Of the means of unequal batches: their mean, that over all examples, and the script's variable of their sum.
+
+    added_up is None where the script holds no such sum, or the sum over examples as well.
+    """
+    total, weighted = math.fsum(means), math.fsum(m * n for m, n in zip(means, sizes, strict=True))
+    values = list(_numbers())
+    names = [name for name, value in values if _is_near(value, total) or _is_near(value, total / len(means))]
+    names += _lists_of(means)
+    is_weighted = any(_is_near(value, weighted) or _is_near(value, weighted / sum(sizes)) for _, value in values)
+    return {"mean_of_means": total / len(means), "mean": weighted / sum(sizes), "num": sum(sizes),
+            "added_up": names[0] if names and not is_weighted else None}  # fmt: skip
+
+
+def right_answers() -> dict[str, float]:
+    """What the script's own variables of such names hold now."""
+    return {name: value for name, value in _numbers() if name in RIGHT}
 
 
 def _numbers() -> Iterator[tuple[str, float]]:

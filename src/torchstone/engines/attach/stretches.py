@@ -11,12 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from torchstone.engines.attach.anatomy import BATCH_NORMS
 from torchstone.engines.attach.backward import Backwards
 from torchstone.engines.attach.losses import Losses
-from torchstone.engines.attach.models import BATCH_NORMS, Models, Root
-from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.models import Models, Root
+from torchstone.engines.attach.optimizers import Optimizers
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder, Row, safely, users_frames, users_line
+from torchstone.engines.attach.wheels import Wheel
 
 # Stretches that are written.
 ROWS = 60
@@ -42,7 +44,7 @@ class Stretches:
         self._optimizers = optimizers
         models.on_forward.append(self._forward)
         losses.on_call.append(self._loss)
-        backwards.on_backward.append(self._backward)
+        backwards.on_every_backward.append(self._backward)
         optimizers.on_step.append(self._step)
 
     def attach(self, patches: Patches) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from torchstone.engines.attach.inputs import Inputs
@@ -12,6 +13,8 @@ from torchstone.engines.attach.recorder import Recorder, Row
 
 IGNORED = -100
 FEWEST_ROWS = 8
+# Rows of a matrix of similarities above which it is not looked at.
+MOST_SIDE = 2048
 
 
 class Targets:
@@ -25,10 +28,16 @@ class Targets:
     def _see(self, row: Row, input: Tensor, target: Tensor) -> None:
         if target.is_floating_point() and target.shape == input.shape and target.ndim >= 2 and target.numel():
             row["target_sum_error"] = float((target.float().sum(dim=1) - 1).abs().max())
+        row["keeps_self"] = keeps_self(input, target)
         ignored, alike = row.get("ignored"), [t for t in self._inputs.tokens if t.numel() == target.numel()]
         is_class = ignored is not None and target.ndim == 1 and input.ndim == 2 and 0 <= ignored < input.shape[1]
         if is_class and not target.is_floating_point() and not alike and len(target) in self._inputs.lengths:
             row["num_ignored"], row["num_targets"] = int(target.eq(int(ignored or 0)).sum()), len(target)
+
+        series = self._inputs.series
+        is_series = series is not None and not target.is_floating_point() and target.numel() == series[..., 0].numel()
+        if series is not None and is_series and not row.get("weighted"):
+            row["tail"] = tail_of_zeros(target.reshape(series.shape[:2]), series, ignored)
 
     def _see_tokens(self, row: Row, target: Tensor) -> None:
         alike = [t for t in self._inputs.tokens if t.ndim == 2 and t.numel() == target.numel()]
@@ -57,6 +66,22 @@ def tail_of(target: Tensor, ignored: int | None) -> dict[str, Any] | None:
     return {"token": token, "rows": rows, "of": len(target), "share": float(length.sum()) / target.numel()}
 
 
+def tail_of_zeros(target: Tensor, series: Tensor, ignored: int | None) -> dict[str, Any] | None:
+    """The class asked for at the ends [B, T] of series [B, T, F] that are filled up with zeros; None without such ends.
+
+    Zeros stand at ends only, in runs of many different lengths, and one class stands at all of them.
+    """
+    is_zero = series.detach().eq(0).all(dim=-1)
+    length = is_zero.flip(1).long().cumprod(dim=1).sum(dim=1)
+    rows, classes = int((length >= 1).sum()), target[is_zero].unique()  # type: ignore[no-untyped-call]
+    is_filled = int(is_zero.sum()) == int(length.sum()) and rows >= max(4, len(target) // 4)
+    if not is_filled or len(classes) != 1 or int(length.unique().numel()) < 3:  # type: ignore[no-untyped-call]
+        return None
+    if int(classes) == (IGNORED if ignored is None else ignored):
+        return None
+    return {"token": int(classes), "rows": rows, "of": len(target), "share": float(length.sum()) / target.numel()}
+
+
 def last_scored(tokens: Tensor, target: Tensor) -> dict[str, int] | None:
     """Of sequences [B, T] scored up to where they end: how many there are, and how many different last targets.
 
@@ -75,3 +100,22 @@ def last_scored(tokens: Tensor, target: Tensor) -> dict[str, int] | None:
         return None
     last = target[short].gather(1, (ends[short] - 1).unsqueeze(1)).reshape(-1)
     return {"rows": int(short.sum()), "of": len(target), "different": len(set(last.tolist()))}
+
+
+def keeps_self(input: Tensor, target: Tensor) -> bool:
+    """Whether the logits [N, N] are similarities of N things to one another, each to itself too, and none is asked so.
+
+    They are symmetric, the diagonal is the largest of its row and one number throughout, and no target is on it.
+    """
+    if input.ndim != 2 or input.shape[0] != input.shape[1] or not FEWEST_ROWS <= len(input) <= MOST_SIDE:
+        return False
+    num = len(input)
+    if target.ndim != 1 or target.is_floating_point() or len(target) != num:
+        return False
+    values, places = input.float(), torch.arange(num, device=input.device)
+    diagonal, size = values.diagonal(), values.abs().max()
+    if not bool(size.isfinite()) or bool((target == places).any()):
+        return False
+    is_one = bool((diagonal - diagonal[0]).abs().max() <= 1e-3 * size)
+    is_largest = bool((values.max(dim=1).values - diagonal).max() <= 1e-3 * size)
+    return is_one and is_largest and bool((values - values.t()).abs().max() <= 1e-3 * size)

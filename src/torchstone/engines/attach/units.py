@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from torchstone.engines.attach.models import Models, Root
-from torchstone.engines.attach.optimizers import Optimizers, Wheel
+from torchstone.engines.attach.optimizers import Optimizers
 from torchstone.engines.attach.recorder import Recorder, Row, safely
+from torchstone.engines.attach.wheels import Wheel
 
 # Optimizer steps before whose forward pass hooks are put on for one pass, then every so many steps.
 SAMPLES, EVERY, MOST_SAMPLES = (2, 8, 16, 24, 32, 48), 200, 40

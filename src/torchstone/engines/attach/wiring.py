@@ -8,25 +8,36 @@ from torch import nn
 from torch.optim import Optimizer
 
 from torchstone.core.errors import StoneError
+from torchstone.engines.attach.answers import Answers
 from torchstone.engines.attach.asking import Asking
+from torchstone.engines.attach.attention import Attention
+from torchstone.engines.attach.autocasts import Autocasts
+from torchstone.engines.attach.averaged import Averaged
 from torchstone.engines.attach.backward import Backwards
 from torchstone.engines.attach.bystanders import Bystanders
 from torchstone.engines.attach.causality import Causality
 from torchstone.engines.attach.clipping import Clipping
+from torchstone.engines.attach.divisors import Divisors
 from torchstone.engines.attach.fingerprints import Fingerprints
 from torchstone.engines.attach.inputs import Inputs
+from torchstone.engines.attach.labels_given import LabelsGiven
+from torchstone.engines.attach.lengths import Lengths
 from torchstone.engines.attach.likeness import Likeness
 from torchstone.engines.attach.loaders import Loaders
 from torchstone.engines.attach.losses import Losses
+from torchstone.engines.attach.means import Means
 from torchstone.engines.attach.models import Models
+from torchstone.engines.attach.modes import Modes
 from torchstone.engines.attach.movement import Movement
 from torchstone.engines.attach.optimizers import Optimizers
 from torchstone.engines.attach.outputs import Outputs
+from torchstone.engines.attach.padding import Padding
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.postmortem import PostMortem
 from torchstone.engines.attach.ranks import Ranks
 from torchstone.engines.attach.recorder import Recorder
 from torchstone.engines.attach.redealt import Redealt
+from torchstone.engines.attach.relabelled import Relabelled
 from torchstone.engines.attach.resets import Resets
 from torchstone.engines.attach.saving import Saving
 from torchstone.engines.attach.scalers import Scalers
@@ -37,6 +48,8 @@ from torchstone.engines.attach.sides import Sides
 from torchstone.engines.attach.stretches import Stretches
 from torchstone.engines.attach.targets import Targets
 from torchstone.engines.attach.units import Units
+from torchstone.engines.attach.untrained import Untrained
+from torchstone.engines.attach.windows import Windows
 
 
 class Wiring:
@@ -55,7 +68,7 @@ class Wiring:
             Clipping(recorder, self.optimizers, self.backwards, self.scalers),
             Schedulers(recorder, self.optimizers, self.backwards), Saving(recorder), Seeds(recorder),
             Units(recorder, self.models, self.optimizers), Resets(recorder, self.optimizers),
-            Ranks(recorder, self.models, self.optimizers),
+            Ranks(recorder, self.models, self.optimizers), Averaged(recorder, self.optimizers),
             Stretches(recorder, self.models, self.optimizers, self.backwards, self.losses),
         ]  # fmt: skip
         self._listen()
@@ -71,12 +84,27 @@ class Wiring:
         Asking(recorder, self.models)
         Causality(recorder, self.models, inputs)
         Scores(recorder, self.loaders, self.losses)
+        Autocasts(recorder, self.models)
         Targets(recorder, self.losses, inputs)
+        LabelsGiven(recorder, self.models)
+        Padding(recorder, self.models)
+        Divisors(recorder, self.losses, self.backwards, self.optimizers)
+        Windows(recorder, self.loaders)
+        Answers(recorder, self.models, self.loaders)
+        Relabelled(recorder, self.loaders)
+        Lengths(recorder, self.loaders)
+        Untrained(recorder, self.models, self.optimizers)
+        Modes(recorder, self.models, self.optimizers)
+        self._wires += [Means(recorder, self.loaders), Attention(recorder)]
         Outputs(recorder, self.models, self.backwards, self.optimizers)
         Bystanders(recorder, self.models, self.optimizers)
-        PostMortem(recorder, self.models, self.optimizers, self.backwards, self.losses)
+        self.postmortem = PostMortem(recorder, self.models, self.optimizers, self.backwards, self.losses)
         Movement(recorder, self.models, self.optimizers)
         Likeness(recorder, self.models, self.optimizers, self.loaders)
+
+    def add(self, wire: Any) -> None:
+        """One more wire, before `attach`."""
+        self._wires.append(wire)
 
     def attach(self) -> None:
         """Replaces and hooks what is to be seen."""

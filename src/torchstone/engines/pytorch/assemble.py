@@ -27,6 +27,7 @@ from torchstone.engines.pytorch.job import Job, Validation
 from torchstone.engines.pytorch.memory import keep_freed_pages
 from torchstone.engines.pytorch.ruler import Ruler, ruler_for
 from torchstone.engines.pytorch.saver import Saver
+from torchstone.engines.pytorch.seen import Seen
 from torchstone.engines.pytorch.shrinkage import shrinkage
 from torchstone.engines.pytorch.stopping import stop_on
 from torchstone.engines.pytorch.strategies import Strategy
@@ -143,6 +144,7 @@ def assemble(setting: Setting, strategy: Strategy, saver: Saver | None = None) -
         names=training.name,
         base_rates=rates,
         ruler=_ruler(setting, training.source, feed, loss),
+        seen=Seen(setting.dataset, len(setting.dataset) + len(training.made)),
     )
     if releases is not None:
         releases.at(model, 0)

@@ -18,8 +18,9 @@ import torch
 from torchstone.core import store
 from torchstone.core.errors import StoneError
 from torchstone.core.event import Event, Observer, Stop
+from torchstone.core.own_loop import loop_digest
 from torchstone.core.plan import Plan
-from torchstone.core.run import Run
+from torchstone.core.run import Run, papers
 from torchstone.core.trace import TraceWriter
 from torchstone.engines.pytorch import checkpoint, snapshot
 from torchstone.engines.pytorch.adapters import adapted_layers, write_merged
@@ -31,7 +32,7 @@ from torchstone.engines.pytorch.preflight.ahead import Care, announcing
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.remarks import Remarks, remarks_on
 from torchstone.engines.pytorch.saver import Saver
-from torchstone.engines.pytorch.watched import attended
+from torchstone.engines.pytorch.watched import Learnt, attended
 from torchstone.engines.pytorch.weights.given import without_weights
 from torchstone.engines.pytorch.weights.report import write_report
 
@@ -72,8 +73,10 @@ def drive(
         if seen is not None and seen.is_blocked:
             return {"status": "blocked"}
         watchers = announcing(seen, watchers)
-        loss, classes = str(setting.plan["loss.name"]), setting.dataset.classes
-        with attended(job, care.doctor, watchers, step=progress.step, loss=loss, classes=classes) as attending:
+        weights = setting.plan.get("loss.options.class_weights")
+        learnt = Learnt(str(setting.plan["loss.name"]), setting.dataset.classes, setting.dataset.target_name,
+                        is_weighted=weights is not None)  # fmt: skip
+        with attended(job, care.doctor, watchers, learnt, step=progress.step) as attending:
             return _train(run, setting, job, progress, recorder, [*attending, *watchers])
     except RuntimeError as error:
         raise _lost_rank(error, run) or error from error
@@ -89,6 +92,8 @@ def _train(
         started = {
             "total_steps": job.total_steps, "epochs": job.epochs, "steps_per_epoch": job.feed.windows_per_epoch,
             "world": job.strategy.world, "metric": setting.plan["metric"],
+            "papers": papers(run) if is_first else {}, "loop": loop_digest(),
+            "is_anomaly_on": torch.is_anomaly_enabled(),
         }  # fmt: skip
         remarks = Remarks(job.feed.source, watchers)
         listeners: list[Observer] = [*watchers, remarks]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torchstone.engines.pytorch.precisions import Precision
     from torchstone.engines.pytorch.ruler import Ruler
     from torchstone.engines.pytorch.saver import Saver
+    from torchstone.engines.pytorch.seen import Seen
     from torchstone.engines.pytorch.shrinkage import Shrinkage
     from torchstone.engines.pytorch.stopping import StopOn
     from torchstone.engines.pytorch.strategies import Strategy
@@ -58,7 +59,7 @@ class Job:
     names: row → how a person finds that example. sample_every: steps between update-to-weight measurements.
     patience: validations without a better metric after which the run ends; 0 for never. stop_on: the
     same by any metric.
-    ruler: measures the training examples for a sampler that goes by their losses.
+    ruler: measures the training examples for a sampler that goes by their losses. seen: counts which examples came.
     """
 
     model: nn.Module
@@ -83,6 +84,7 @@ class Job:
     names: Callable[[int], str] = str
     base_rates: Sequence[float] = field(default=())
     ruler: Ruler | None = None
+    seen: Seen | None = None
 
     @property
     def resting(self) -> Sequence[nn.Module]:

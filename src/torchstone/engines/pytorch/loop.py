@@ -90,6 +90,8 @@ def train_epoch(job: Job, progress: Progress, watch: Watch) -> None:
     measure_if_due(job, progress)
     for window, wait_s in timed(job.feed.epoch(progress.epoch, progress.window)):
         outcome = take_step(job, window, progress, wait_s)
+        if job.seen is not None:
+            job.seen.take(window)
         watch.tell("step", progress.step, outcome.row)
         if outcome.problem is not None:
             return fail(job, progress, watch, window, outcome)
@@ -108,6 +110,7 @@ def train_epoch(job: Job, progress: Progress, watch: Watch) -> None:
 
 def end_epoch(job: Job, progress: Progress, watch: Watch) -> None:
     """Validation, best and last, early stopping, a checkpoint if this is the best or the last one is old."""
+    tell_examples(job, progress, watch)
     if job.average is not None:
         job.average.end_epoch(progress.epoch, job.epochs)
     is_best = validate(job, progress, watch)
@@ -163,12 +166,20 @@ def judge(job: Job, progress: Progress, watch: Watch, result: Scores, seconds: f
 
 def save(job: Job, progress: Progress, watch: Watch, *, is_best: bool = False, is_final: bool = False) -> None:
     """Hands a copy of everything to the saver, which writes it aside while training goes on."""
+    tell_examples(job, progress, watch)  # before it: a run that is resumed from here tells what comes after
     if job.saver is None or (is_final and job.saver.has(progress)):
         return
     started = time.perf_counter()
     path = job.saver.save(job, progress, is_best=is_best)
     pause_ms = (time.perf_counter() - started) * 1e3
     watch.tell("checkpoint", progress.step, {"path": path, "ms": pause_ms, "is_best": is_best})
+
+
+def tell_examples(job: Job, progress: Progress, watch: Watch) -> None:
+    """Which examples came since this was last told, of all ranks."""
+    row = None if job.seen is None else job.seen.tell(job.strategy, progress.epoch)
+    if row is not None:
+        watch.tell("examples", progress.step, row)
 
 
 def fail(job: Job, progress: Progress, watch: Watch, window: Window, outcome: Outcome) -> None:

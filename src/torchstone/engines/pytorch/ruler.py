@@ -92,7 +92,9 @@ def example_losses(scores: np.ndarray, target: np.ndarray, kind: str) -> np.ndar
     """Per example, float32 [N]: negative log-probability; mean of it over labels; or squared error of a number."""
     tiny = 1e-12
     if kind == "number":
-        return np.asarray((scores - target) ** 2, dtype=np.float32)
+        with np.errstate(over="ignore"):  # a square beyond single precision counts as its largest number
+            square = np.minimum((scores.astype(np.float64) - target) ** 2, np.finfo(np.float32).max)
+        return np.asarray(square, dtype=np.float32)
     if kind == "single":
         return np.asarray(-np.log(np.maximum(scores[np.arange(len(target)), target], tiny)), dtype=np.float32)
     right = np.where(target > 0, scores, 1 - scores)

@@ -7,8 +7,10 @@ of the largest weight. docs/watched-rows.md lists the rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,15 +19,17 @@ from torch import Tensor
 
 from torchstone.core.event import Event, Observer, Stop
 from torchstone.core.finding import Finding
+from torchstone.engines.attach.anatomy import BATCH_NORMS
 from torchstone.engines.attach.inputs import Inputs
 from torchstone.engines.attach.losses import Losses, behind_views
 from torchstone.engines.attach.losses import describe as describe_loss
-from torchstone.engines.attach.models import BATCH_NORMS, Models, Root
+from torchstone.engines.attach.models import Models, Root
 from torchstone.engines.attach.movement import Movement
 from torchstone.engines.attach.optimizers import NORMS_EVERY, Optimizers, part_of_largest, update_ratio
 from torchstone.engines.attach.patches import Patches
 from torchstone.engines.attach.recorder import Recorder, safely
 from torchstone.engines.attach.units import Units
+from torchstone.engines.pytorch.feed import Feed
 from torchstone.engines.pytorch.job import Job
 
 # Forward passes whose outputs are read, as for the first calls of a loss function elsewhere.
@@ -45,19 +49,39 @@ class Doctor(Protocol):
     def stop(self) -> None:
         """Judges once more, and ends."""
 
+    def listen(self, event: Event) -> list[str]:
+        """Takes an event of the loop; gives lines to note, about what no longer holds at the end."""
+
 
 # Makes a doctor that hands each new finding to a function.
 MakeDoctor = Callable[[Callable[[Finding], None]], Doctor]
 
 
+@dataclass(frozen=True)
+class Learnt:
+    """What a job learns. loss: the name of the loss part; classes: their names; target: the name of what is learnt;
+    is_weighted: whether classes weigh differently in the loss, so that what a guess costs is not known.
+    """
+
+    loss: str
+    classes: Sequence[str]
+    target: str = ""
+    is_weighted: bool = False
+
+    @property
+    def kinds(self) -> list[str]:
+        """The node at which a backward pass begins, where the loss is torch's own mean over examples; else none."""
+        return ["NllLossBackward0"] if self.loss == "cross_entropy" and not self.is_weighted else []
+
+
 class Rows:
     """Writes the rows of a job in training, from its events and from a few hooks.
 
-    step: optimizer steps that were made before. loss: the name of the loss part. classes: names of the classes.
+    step: optimizer steps that were made before.
     """
 
-    def __init__(self, recorder: Recorder, job: Job, *, step: int, loss: str, classes: Sequence[str]) -> None:
-        self.recorder, self._job, self._loss, self._classes = recorder, job, loss, list(classes)
+    def __init__(self, recorder: Recorder, job: Job, learnt: Learnt, *, step: int) -> None:
+        self.recorder, self._job, self._learnt, self._kinds = recorder, job, learnt, learnt.kinds
         recorder.step = step
         self.models = Models(recorder)
         self.optimizers = Optimizers(recorder, self.models)  # for its rows: it hooks nothing here
@@ -128,7 +152,7 @@ class Rows:
         if not recorder.is_awake:
             return recorder.sleep_on()
         row = {**event.values, "event": "step", "step": event.step, "optimizer": self.wheel.index}
-        row |= {"own_step": self._own_steps, "has_closure": False}
+        row |= {"own_step": self._own_steps, "has_closure": False, "kinds": self._kinds}
         del row["update_ratio"]  # of all weights, at few steps: rules here know that of a part, at more
         if is_moved:
             self._note_update(row)
@@ -141,9 +165,12 @@ class Rows:
     def _note_first_loss(self, values: Mapping[str, Any]) -> None:
         """The first step's loss beside the outputs that it came from, as if a loss function had been seen."""
         for index, output in enumerate(self._outputs):
-            row = self.recorder.note("loss", function=self._loss, has_grad=True, reduction="mean", place=None,
-                                     weighted=False, value=values.get("loss") if index == 0 else None)  # fmt: skip
+            row = self.recorder.note("loss", function=self._learnt.loss, has_grad=True, reduction="mean", place=None,
+                                     weighted=self._learnt.is_weighted,
+                                     value=values.get("loss") if index == 0 else None)  # fmt: skip
             row.update(output, step=0)
+            if index == 0 and self._job.feed.labels is not None:
+                row.update(target_shape=[values["examples"]], entropy=dealt_entropy(self._job.feed))
         self._outputs.clear()
 
     @torch.no_grad()
@@ -179,8 +206,22 @@ class Rows:
         )  # fmt: skip
         if answers is not None:
             truth = np.bincount(validation.target, minlength=len(answers)).tolist()
-            row.update(answers=answers, truth=truth, classes=self._classes)
+            row.update(answers=answers, truth=truth, classes=list(self._learnt.classes))
+        if validation.target.dtype.kind == "f" and loss is not None and not math.isfinite(loss):
+            row.update(target=self._learnt.target, target_low=float(validation.target.min()),
+                       target_high=float(validation.target.max()))  # fmt: skip
         self.recorder.look(at_most_every_s=2.0)
+
+
+def dealt_entropy(feed: Feed) -> float | None:
+    """The entropy of the labels as the first epoch deals them out, in nats: the cost of guessing them by frequency."""
+    if feed.labels is None:
+        return None
+    order = np.argsort(feed.rows)
+    places = order[np.searchsorted(feed.rows, feed.order(0), sorter=order)]
+    counts = np.bincount(feed.labels[places])
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
 
 
 class Attending:
@@ -200,19 +241,17 @@ class Attending:
         """Looks, and tells; a wish of those who are told becomes its own."""
         if self.rows is None or self.doctor is None:
             return None
+        texts = self.doctor.listen(event)
         if event.kind == "finish":
             self.doctor.stop()
-            self._own_mistakes(event.step)
+            texts += [f"a mistake of the doctor's own, the run is not touched by it: {name}: {mistake}"
+                      for name, mistake in self.doctor.mistakes.items()]
         else:
             self.rows(event)
-        return self.tell(event.step) if self._new else None
-
-    def _own_mistakes(self, step: int) -> None:
-        mistakes = {} if self.doctor is None else self.doctor.mistakes
-        for name, mistake in mistakes.items():
-            text = f"a mistake of the doctor's own, the run is not touched by it: {name}: {mistake}"
+        for text in texts:
             for observer in self._others:
-                observer(Event("note", step, {"text": text}))
+                observer(Event("note", event.step, {"text": text, "by": "doctor"}))
+        return self.tell(event.step) if self._new else None
 
     def tell(self, step: int) -> Stop | None:
         """Hands what is new to the others."""
@@ -224,12 +263,12 @@ class Attending:
 
 @contextmanager
 def attended(
-    job: Job, make: MakeDoctor | None, others: Sequence[Observer], *, step: int, loss: str, classes: Sequence[str]
+    job: Job, make: MakeDoctor | None, others: Sequence[Observer], learnt: Learnt, *, step: int
 ) -> Iterator[list[Observer]]:
     """The doctor beside a job while it trains, as one more observer; none without a doctor or on other ranks.
 
     others: who is told of findings, and of mistakes of the doctor's own, which never stop a run.
-    step, loss, classes: as `Rows` takes them.
+    step: optimizer steps that were made before.
     """
     if make is None or job.strategy.rank:
         yield []
@@ -238,7 +277,7 @@ def attended(
     attending.doctor = doctor = make(attending.hear)
 
     def rows(recorder: Recorder) -> Rows:
-        attending.rows = Rows(recorder, job, step=step, loss=loss, classes=classes)
+        attending.rows = Rows(recorder, job, learnt, step=step)
         return attending.rows
 
     doctor.start(wiring=rows)

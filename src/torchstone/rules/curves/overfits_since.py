@@ -24,7 +24,7 @@ def check(history: History) -> Iterator[Finding]:
     above = loss.values[best] + margin
     onset = min(len(loss) - 1, 1 + max(place for place in range(best, len(loss)) if loss.values[place] <= above))
     what = (f"{loss.name} was best at step {loss.steps[best]:g} ({loss.values[best]:.4g}), rises clearly from step "
-            f"{loss.steps[onset]:g} on and ends at {loss.values[-1]:.4g}, while {train.name} fell")
+            f"{loss.steps[onset]:g} on and stands at {loss.values[-1]:.4g}, while {train.name} fell")
     yield found(RULE, what, where=at(history, loss, best),
                 evidence={"best_step": loss.steps[best], "best": loss.values[best], "onset_step": loss.steps[onset],
                           "last": loss.values[-1], "threshold": margin})  # fmt: skip

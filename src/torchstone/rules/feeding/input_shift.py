@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
-from torchstone.rules._watched import Row, Rows, at, of, toy_input, toy_loop
+from torchstone.rules._watched import Row, Rows, at, of, toy_input, toy_loop, training_loaders
 
 SHIFT, RATIO, CALLS = 0.5, 3.0, 2
-NEAR, APART = 0.15, 1.5
+NEAR, APART, SLIDING = 0.15, 1.5, 0.5
+DRIFT = "Forecast differences, or take each window's own last value or mean off it, so that the level does not matter."
 
 
 def check(rows: Rows) -> Iterator[Finding]:
@@ -22,13 +23,27 @@ def check(rows: Rows) -> Iterator[Finding]:
         if min(len(train), len(other)) < CALLS or train[0]["shape"][1:] != other[0]["shape"][1:]:
             continue
         (mean, std), (there, spread) = _mean(train), _mean(other)
-        is_alike = abs(mean - there) <= SHIFT * max(std, spread) and max(std, spread) <= RATIO * min(std, spread)
-        if is_alike and not (is_raw_beside(train, other) or is_raw_beside(other, train)):
+        is_raw = is_raw_beside(train, other) or is_raw_beside(other, train)
+        is_wider = max(std, spread) > RATIO * min(std, spread)
+        if not is_raw and not is_wider and abs(mean - there) <= SHIFT * max(std, spread):
             continue
         what = (f"inputs have mean {mean:.3g} and deviation {std:.3g} in training, {there:.3g} and {spread:.3g} in "
                 "evaluation")
         evidence = {"train": [mean, std], "evaluation": [there, spread]}
-        yield found(RULE, what, where=at(other[-1]), evidence=evidence)
+        if not is_raw and not is_wider and is_series(rows):
+            yield found(RULE, f"{what}: the series has moved on", where=at(other[-1]), evidence=evidence,
+                        severity="advice", fix=DRIFT)
+        else:
+            yield found(RULE, what, where=at(other[-1]), evidence=evidence)
+
+
+def is_series(rows: Rows) -> bool:
+    """Whether evaluation is given windows of a series, one after the other: their level may be another by then."""
+    training = training_loaders(rows)
+    return any(
+        row["loader"] not in training and row["num"] and row["num_sliding"] >= SLIDING * row["num"]
+        for row in of(rows, "windows")
+    )  # fmt: skip
 
 
 def is_raw_beside(one: list[Row], other: list[Row]) -> bool:
@@ -56,6 +71,7 @@ RULE = Rule(
     passes=lambda: toy_loop(more=[
         *[toy_input()] * 3, *[toy_input(has_grad=False, training=False, step=14)] * 3]),
     wrong_when="the evaluation set is from another place on purpose",
-    threshold=f"means {SHIFT:g} deviations apart, or deviations {RATIO:g} times apart, over {CALLS} to 3 batches each",
+    threshold=f"means {SHIFT:g} deviations apart, or deviations {RATIO:g} times apart, over {CALLS} to 3 batches each; "
+              "advice where the means alone differ and the inputs are windows of one series",
     confidence="likely",
 )

@@ -12,6 +12,8 @@ from torchstone.rules._numbers import is_number
 from torchstone.rules._watched import Row, Rows, at, of, place_of, toy_input, toy_loop, toy_non_finite
 
 STREAK, GROWN, LARGE_UPDATE, SCALED_STREAK = 2, 10.0, 0.5, 10
+AUTOPSY = ("phase", "layer", "class", "operation", "operands", "output", "data", "weights", "gradients", "kept",
+           "not_kept")  # fmt: skip
 UNKNOWN_FIX = (
     "Look for a logarithm, a root or a division of zero in the loss (add an epsilon), and for broken inputs."
 )
@@ -32,9 +34,9 @@ def check(rows: Rows) -> Iterator[Finding]:
     before = [one for one in steps if one["step"] <= row["step"] or (index is not None and one is steps[index])]
     why = _cause(rows, before, born)
     what = f"the {row.get('problem', 'loss')} is {_value(row)} from step {row['step']} on"
-    autopsy = {name: born[name] for name in ("phase", "layer", "class", "operation", "operands", "output", "data",
-                                             "weights", "gradients") if born.get(name)} if born else {}  # fmt: skip
-    yield found(RULE, f"{what}: {why.what}", fix=why.fix,
+    autopsy = {name: born[name] for name in AUTOPSY if born.get(name)} if born else {}
+    kept = f"; its batch is kept in {born['kept']}" if born and born.get("kept") else ""
+    yield found(RULE, f"{what}: {why.what}{kept}", fix=why.fix,
                 where=at(row, place_of(rows, "loss", has_grad=True) or row.get("place"), autopsy.get("layer")),
                 evidence={"first": row["step"], "before": [one["loss"] for one in before[-4:-1]], "cause": why.kind,
                           "threshold": STREAK, **autopsy})  # fmt: skip
@@ -108,4 +110,5 @@ RULE = Rule(
               f"skipped; blown up: a loss {GROWN:g} times the first, or updates above {LARGE_UPDATE}",
     explains=("RUN602", "RUN604", "RUN605", "RUN303", "RUN503", "RUN501", "RUN613", "RUN801", "RUN803", "RUN804",
               "RUN805", "RUN813"),
+    is_of_one_cause=lambda mine, other: other.code != "RUN501" or mine.evidence.get("cause") == "data",
 )  # fmt: skip

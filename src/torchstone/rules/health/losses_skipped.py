@@ -18,7 +18,8 @@ def check(rows: Rows) -> Iterator[Finding]:
     first, num = skipped[0], sum(row["num_skipped"] for row in skipped)
     why = cause(first)
     seen = f": {why.what}" if why.kind != "unknown" else ""
-    yield found(RULE, f"the loss of step {first['step']} was {first['value']}, and its batch was left out{seen}",
+    kept = f"; that batch is kept in {first['kept']}" if first.get("kept") else ""
+    yield found(RULE, f"the loss of step {first['step']} was {first['value']}, and its batch was left out{seen}{kept}",
                 where=at(first, layer=first.get("layer")), fix=why.fix,
                 evidence={"num": num, "first": first["step"], "cause": why.kind})  # fmt: skip
 

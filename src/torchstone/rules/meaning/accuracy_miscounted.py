@@ -19,6 +19,7 @@ def check(rows: Rows) -> Iterator[Finding]:
     for row in of(rows, "pass"):
         if row["loader"] not in trained and row.get("own_right") is not None and row["first_step"] > 0:
             passes[row["loader"]].append(row)
+    yield from _counted_later(rows, trained)
     for group in passes.values():
         sick = [row for row in group if is_sick(row)]
         if len(sick) < max(PASSES, len(group) - 1):
@@ -30,6 +31,34 @@ def check(rows: Rows) -> Iterator[Finding]:
                 f"logit at their class: {more}")
         yield found(RULE, what, where=at(row), evidence={
             "counted": value, "right": row["own_right"], "examples": row["own_num"]})  # fmt: skip
+
+
+def _counted_later(rows: Rows, trained: set[int]) -> Iterator[Finding]:
+    """Counts that stand in a variable only when the next pass begins: told where they are beyond all examples."""
+    passes: dict[int, list[Row]] = defaultdict(list)
+    for row in of(rows, "pass"):
+        if row.get("counted_later") and row["loader"] not in trained and row.get("own_right") is None:
+            passes[row["loader"]].append(row)
+    for group in passes.values():
+        sick = [row for row in group if is_beyond(row["counted_later"])]
+        if len(sick) < max(PASSES, len(group) - 1):
+            continue
+        seen = sick[-1]["counted_later"]
+        name, value = next(iter(seen["counted"].items()))
+        what = (f"{name} is {value:g} after {seen['num']} examples, of which {seen['right']} had the largest output at "
+                f"their class: more than there are examples")
+        yield found(RULE, what, where=at(sick[-1]), evidence={
+            "counted": value, "right": seen["right"], "examples": seen["num"]})  # fmt: skip
+
+
+def is_beyond(seen: Row) -> bool:
+    """Whether every count is a whole number above twice the examples, no percentage, and no sum over several passes."""
+    num, right, before = seen["num"], seen["right"], seen["before"]
+    far = max(FEWEST, SHARE * num)
+    return bool(seen["counted"]) and all(
+        value == int(value) and value > max(2 * num, 100) and abs(value - before.get(name, 0.0) - right) > far
+        for name, value in seen["counted"].items()
+    )
 
 
 def is_sick(row: Row) -> bool:

@@ -19,24 +19,34 @@ def check(rows: Rows) -> Iterator[Finding]:
     A warning where the two means differ by a twentieth in both, advice where they differ by a hundredth.
     """
     trained = training_loaders(rows)
-    passes: dict[int, list[Row]] = defaultdict(list)
+    passes: dict[int, list[tuple[Row, Row]]] = defaultdict(list)
     for row in of(rows, "pass"):
-        if row.get("added_up") and row["loader"] not in trained and gap(row) >= SHOWN:
-            passes[row["loader"]].append(row)
+        seen = sums(row)
+        if seen and row["loader"] not in trained and gap(seen) >= SHOWN:
+            passes[row["loader"]].append((row, seen))
     for group in passes.values():
         if len(group) < PASSES:
             continue
-        row, smallest = group[-1], min(map(gap, group))
-        what = (f"{row['added_up']} adds up the means of {row['batches']} batches, the last of which is smaller: "
-                f"{row['own_mean_of_means']:.5g}, where the mean over all {row['own_num']} examples is "
-                f"{row['own_loss']:.5g}")
+        (row, seen), smallest = group[-1], min(gap(one) for _, one in group)
+        what = (f"{seen['added_up']} adds up the means of {row['batches']} batches, the last of which is smaller: "
+                f"{seen['mean_of_means']:.5g}, where the mean over all {seen['num']} examples is "
+                f"{seen['mean']:.5g}")
         yield found(RULE, what, where=at(row), severity="warning" if smallest >= LARGE else "advice", evidence={
-            "mean_of_means": row["own_mean_of_means"], "mean": row["own_loss"], "passes": len(group)})  # fmt: skip
+            "mean_of_means": seen["mean_of_means"], "mean": seen["mean"], "passes": len(group)})  # fmt: skip
 
 
-def gap(row: Row) -> float:
+def sums(row: Row) -> Row | None:
+    """What a pass's row says of means that were added up: of a loss function of torch, else of a formula."""
+    if row.get("added_up"):
+        return {"added_up": row["added_up"], "mean_of_means": row.get("own_mean_of_means"), "mean": row.get("own_loss"),
+                "num": row.get("own_num")}  # fmt: skip
+    own: Row | None = row.get("own_means")
+    return own
+
+
+def gap(seen: Row) -> float:
     """How far the two means of a pass lie apart, as a share of the right one."""
-    one, other = row.get("own_mean_of_means"), row.get("own_loss")
+    one, other = seen["mean_of_means"], seen["mean"]
     if not is_number(one) or not is_number(other) or not other:
         return 0.0
     return float(abs(one - other) / abs(other))

@@ -12,7 +12,11 @@ DIFFERENCE = 1e-3
 
 
 def check(rows: Rows) -> Iterator[Finding]:
-    """One finding where a model in eval mode gave different outputs for the same batch."""
+    """One finding where a model in eval mode drops attention, or gave different outputs for the same batch."""
+    for row in of(rows, "dropped"):
+        what = f"{row['function']}(dropout_p={row['rate']:g}) is called by a {row['class']} that is in eval mode"
+        yield found(RULE, what, where=at(row), evidence={"rate": row["rate"], "class": row["class"]})
+        return
     for row in of(rows, "asked"):
         again = row.get("repeat_difference")
         if again is not None and again > DIFFERENCE:

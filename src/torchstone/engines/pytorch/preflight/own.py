@@ -6,6 +6,7 @@ Legend of axes: B examples, C channels, S pixels.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,11 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from torchstone.core.store import clean
 from torchstone.engines.pytorch import heads
 from torchstone.engines.pytorch.assemble import Setting
 from torchstone.engines.pytorch.batch import Batch
 from torchstone.engines.pytorch.freezing import to_train_mode
 from torchstone.engines.pytorch.job import Job
+from torchstone.engines.pytorch.losses import needs_whole_batch
 from torchstone.engines.pytorch.preflight.bench import Bench, Row
 from torchstone.engines.pytorch.preflight.checks import Tell, examine, same_rows
 from torchstone.engines.pytorch.weights.report import weights_report
@@ -41,16 +44,34 @@ class FirstBatch:
 def look_ahead(setting: Setting, job: Job, *, seconds: float, tell: Tell | None = None) -> tuple[list[Row], FirstBatch]:
     """The rows of all checks, and the first batch; the job is afterwards what it was, bit for bit.
 
-    seconds: for learning a batch by heart; 0 for not. With several ranks nothing passes through the model: only what
-    one process can see alone is looked at.
+    seconds: for learning a batch by heart; 0 for not. Of several ranks each looks at its own share, without a word to
+    the others; where the model or the loss would speak to them, nothing passes through the model.
     """
     batch = first_of(job)
     rows = [augmentation(setting, job, batch)]
-    if job.strategy.world == 1:
-        rows = [*examine(bench_of(setting, job, batch), seconds=seconds, tell=tell), *rows]
+    if speaker := speaks_to_ranks(setting, job):
+        why = f"{job.strategy.world} ranks and {speaker}: the model is not asked"
+        rows.append({"event": "batch", "not_judged": why})
     else:
-        rows.append({"event": "batch", "not_judged": f"{job.strategy.world} ranks: the model is not asked"})
+        rows = [*examine(bench_of(setting, job, batch), seconds=seconds, tell=tell), *rows]
     return rows, FirstBatch(batch.rows.tolist(), labels_of(setting, batch.target), pictures_of(setting, batch))
+
+
+def speaks_to_ranks(setting: Setting, job: Job) -> str:
+    """What of the model or the loss waits for other ranks; empty where nothing does."""
+    if job.strategy.world == 1:
+        return ""
+    if setting.plan.get("train.sync_batchnorm"):
+        return "synchronised BatchNorm"
+    return "a loss that gathers what all hold" if needs_whole_batch(job.loss) else ""
+
+
+def rows_of_ranks(job: Job, rows: list[Row]) -> list[list[Row]]:
+    """The rows of each rank, in rank order and the same on all of them; called by every rank."""
+    if job.strategy.world == 1:
+        return [rows]
+    text = torch.from_numpy(np.frombuffer(json.dumps(clean(rows)).encode(), dtype=np.uint8).copy())
+    return [json.loads(bytes(part.cpu().numpy().tobytes())) for part in job.strategy.gather(text)]
 
 
 def first_of(job: Job) -> Batch:
