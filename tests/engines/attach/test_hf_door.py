@@ -51,8 +51,11 @@ def bert() -> Any:
 
 
 def frozen_bert() -> Any:
-    """Only the head is to learn."""
+    """Only the head is to learn; the body is not as it was made."""
     model = bert()
+    with torch.no_grad():
+        for parameter in model.bert.parameters():
+            parameter.add_(0.05 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
     model.bert.requires_grad_(False)
     return model
 

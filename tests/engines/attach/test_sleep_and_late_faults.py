@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import torchstone as ts
 from torchstone.core.finding import Finding
-from torchstone.engines.attach import recorder
+from torchstone.engines.attach import movement, recorder
 from torchstone.engines.attach.recorder import ALARMS, WHOLE, WINDOW
 from torchstone.flows.watch import Doctor
 
@@ -201,6 +201,25 @@ def test_losses_that_are_kept_with_their_graphs_late_are_found(clock: Clock) -> 
             if number > LATE - 300:
                 kept.append(loss)
     assert "RUN325" in [finding.code for finding in doctor.findings]
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_memory_that_grows_is_told_asleep(clock: Clock, monkeypatch: pytest.MonkeyPatch, is_kept: bool) -> None:
+    monkeypatch.setattr(movement, "SIZES", 32)
+    loop, kept = Loop(clock), []
+
+    def keep(step: int) -> None:
+        features = torch.ones(2**17)  # half a MiB
+        if is_kept:
+            kept.append(features)
+
+    doctor = loop.watch(keep)
+    sizes = [row for row in doctor.rows if row["event"] == "sizes"]
+    assert len(sizes) == 1
+    assert 16 <= len(sizes[0]["steps"]) == len(sizes[0]["memory_mib"]) < 32, "thinned out"
+    assert sizes[0]["steps"] == sorted(sizes[0]["steps"])
+    assert sizes[0]["steps"][-1] > STEPS - 16 * WINDOW
+    assert ("RUN610" in [finding.code for finding in doctor.findings]) == is_kept
 
 
 def test_a_schedule_that_runs_past_its_end_in_a_sleep_is_found(clock: Clock) -> None:

@@ -18,6 +18,8 @@ from torchstone.engines.attach.wheels import Wheel
 PROFILES = (21, 61, 201)
 # Layers of a profile that are written.
 LAYERS = 200
+# Sizes of the process that are kept of the time asleep; beyond, every second one is dropped and half as many taken.
+SIZES = 256
 
 
 class Movement:
@@ -25,7 +27,24 @@ class Movement:
 
     def __init__(self, recorder: Recorder, models: Models, optimizers: Optimizers) -> None:
         self.recorder, self._models = recorder, models
+        self._sizes: dict[str, Any] | None = None
+        self._turns, self._every = 0, 1
         optimizers.on_step.append(self._step)
+        recorder.on_turn.append(self._turn)
+
+    def _turn(self) -> None:
+        """The size of the process while the doctor sleeps, in a row of its own."""
+        size = resident_mib() if self._turns % self._every == 0 else None
+        self._turns += 1
+        if size is None:
+            return
+        if self._sizes is None:
+            self._sizes = self.recorder.note("sizes", steps=[], memory_mib=[])
+        self._sizes["steps"].append(self.recorder.step)
+        self._sizes["memory_mib"].append(size)
+        if len(self._sizes["steps"]) >= SIZES:
+            self._every *= 2
+            del self._sizes["steps"][1::2], self._sizes["memory_mib"][1::2]
 
     def _step(self, wheel: Wheel, row: dict[str, Any]) -> None:
         optimizer = wheel.ref()

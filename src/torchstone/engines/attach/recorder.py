@@ -66,6 +66,7 @@ class Recorder:
         self._sleeps_at = WHOLE
         self.on_wake: list[Callable[[], None]] = []
         self.on_sleep: list[Callable[[], None]] = []
+        self.on_turn: list[Callable[[], None]] = []  # called asleep, now and then: for what costs next to nothing
 
     def note(self, event: str, **values: Any) -> Row:
         """Writes a row; the same dictionary may be filled in later."""
@@ -126,6 +127,8 @@ class Recorder:
         """A step that was slept through; wakes once the share of time that looking took is half of the budget."""
         if self.step >= self.wakes_at:
             self.wakes_at = self.step + WINDOW
+            for turn in self.on_turn:
+                turn()
             if clock() >= self._wakes_at_s:
                 self.wake()
 

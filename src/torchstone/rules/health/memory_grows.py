@@ -15,21 +15,28 @@ SETTLED, SAMPLES, PARTS, MIB, SHARE = 50, 8, 4, 256.0, 0.2
 
 def check(rows: Rows) -> Iterator[Finding]:
     """One finding where memory rose in each quarter of the steps after the first 50, as much in the last as before."""
-    seen = [row for row in of(rows, "step") if is_number(row.get("memory_mib")) and row["step"] > SETTLED]
+    seen = sizes(rows)
     if len(seen) < SAMPLES:
         return
     size = len(seen) // PARTS
     ends = [seen[0], *(seen[(part + 1) * size - 1] for part in range(PARTS))]
-    rates = [(b["memory_mib"] - a["memory_mib"]) / max(1, b["step"] - a["step"])
-             for a, b in pairwise(ends)]  # fmt: skip
-    first, last = ends[0], ends[-1]
-    grown = last["memory_mib"] - first["memory_mib"]
+    rates = [(later - size) / max(1, end - start) for (start, size), (end, later) in pairwise(ends)]
+    (first, begun), (last, ended) = ends[0], ends[-1]
+    grown = ended - begun
     is_steady = min(rates) > 0.5 * max(rates) > 0
-    if is_steady and grown > max(MIB, SHARE * first["memory_mib"]):
-        per_step = grown / (last["step"] - first["step"])
-        what = (f"the process has grown by {grown:,.0f} MiB from step {first['step']} to {last['step']}, steadily by "
+    if is_steady and grown > max(MIB, SHARE * begun):
+        per_step = grown / (last - first)
+        what = (f"the process has grown by {grown:,.0f} MiB from step {first} to {last}, steadily by "
                 f"{per_step:.3g} MiB a step")
-        yield found(RULE, what, where=at(last), evidence={"grown_mib": grown, "mib_per_step": per_step})
+        yield found(RULE, what, where=at(of(rows, "step")[-1]), evidence={"grown_mib": grown, "mib_per_step": per_step})
+
+
+def sizes(rows: Rows) -> list[tuple[int, float]]:
+    """Steps and sizes of the process in MiB, of steps that were seen and of the time asleep, after the first 50."""
+    found = [(row["step"], row["memory_mib"]) for row in of(rows, "step") if is_number(row.get("memory_mib"))]
+    for row in of(rows, "sizes"):
+        found += zip(row["steps"], row["memory_mib"], strict=True)
+    return sorted(one for one in found if one[0] > SETTLED)
 
 
 def _loop(per_step: float) -> list[dict[str, object]]:
