@@ -14,6 +14,7 @@ RULES = [(folder, rule) for folder in names("torchstone.rules") for rule in all_
 FAMILIES = {
     "dataset": "DAT", "reading": "DAT", "recipe": "PLN", "evaluation": "EVA", "trace": "RUN", "protocol": "RUN",
     "meaning": "RUN", "feeding": "RUN", "health": "RUN", "preflight": "RUN", "curves": "RUN",
+    "source": "COD", "review": "REV",
 }  # fmt: skip
 
 

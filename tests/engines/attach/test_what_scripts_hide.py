@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -299,3 +300,38 @@ def test_a_part_that_train_freezes_after_it_was_trained_is_found(is_called_first
         model.train()
     doctor = fit(model, DataLoader(TensorDataset(X, Y), 26), 4, after=model.train)
     assert ("RUN356" in codes(doctor)) == found
+
+
+@pytest.fixture
+def warn_always() -> Iterator[None]:
+    """Torch says each warning each time, and all are errors."""
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+    torch.set_warn_always(before)
+
+
+@pytest.mark.usefixtures("warn_always")
+def test_numbers_with_a_graph_are_read_without_a_warning():
+    train, held = DataLoader(TensorDataset(X[:70], Y[:70]), 14), DataLoader(TensorDataset(X[70:], Y[70:]), 25)
+    model = nn.Linear(6, 3)
+    with ts.watch(is_quiet=True) as doctor:
+        optimizer = torch.optim.SGD(model.parameters(), 0.05)
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        for _ in range(4):
+            total = torch.zeros((), requires_grad=True)
+            for x, y in train:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                total = total + loss
+            model.eval()
+            with torch.no_grad():
+                for x, y in held:
+                    F.cross_entropy(model(x), y)
+            model.train()
+            scheduler.step(loss.detach())
+    assert doctor.rows

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+from hand_made import a_dataset
 from torch import nn
 
 from conftest import accuracy, blobs, small_net, toy_job
@@ -23,6 +24,7 @@ from torchstone.engines.pytorch.job import Validation
 from torchstone.engines.pytorch.loop import fit
 from torchstone.engines.pytorch.progress import Progress
 from torchstone.engines.pytorch.scoring import agreed_weights, averaged_state, score
+from torchstone.engines.pytorch.seen import Seen
 from torchstone.engines.pytorch.sources.tensors import TensorSource
 from torchstone.engines.pytorch.strategies import Strategy
 from torchstone.engines.pytorch.strategies.ddp import ddp
@@ -173,6 +175,16 @@ def examples_once(strategy: Strategy) -> list[int]:
     return [int(total.min()), int(total.max())]
 
 
+def examples_told(strategy: Strategy) -> list[dict[str, Any]]:
+    """What the trace is told of the examples of one epoch; on rank 0."""
+    split = ["train"] * 75 + ["validation"] * 15
+    data = a_dataset({"x": np.arange(90.0)}, {"x": "number"}, np.arange(90) % 3, split)
+    rows: list[dict[str, Any]] = []
+    job = job_on(strategy, average=None, epochs=1, seen=Seen(data, 90))
+    fit(job, Progress(), [lambda e: rows.append(dict(e.values)) if e.kind == "examples" else None])
+    return rows
+
+
 def empty_shares(strategy: Strategy) -> list[float]:
     """One example a step: all ranks but one have nothing to do."""
     return losses(job_on(strategy, model=plain_net(), average=None, batch_size=1, epochs=1, source=blobs(20)))
@@ -205,6 +217,7 @@ def main() -> None:
         "unused": unused_parameter(strategy),
         "stopped": stops_together(strategy),
         "seen": examples_once(strategy),
+        "told": examples_told(strategy),
         "empty_shares": empty_shares(strategy),
         "world": strategy.world,
     }

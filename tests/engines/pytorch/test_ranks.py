@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -102,3 +103,13 @@ def test_ranks_without_examples_take_part(answers: dict[str, Any]) -> None:
         toy_job(model=plain_net(), strategy=single(CPU), average=None, batch_size=1, epochs=1, source=blobs(20))
     )
     assert answers["empty_shares"] == pytest.approx(one, abs=1e-5)
+
+
+def test_the_trace_is_told_which_examples_came_to_which_rank(answers: dict[str, Any]) -> None:
+    (row,) = answers["told"]
+    assert (row["examples"], row["distinct"], row["shared"]) == (75, 75, 0)
+    assert row["by_split"] == {"train": 75, "validation": 0, "test": 0, "synthetic": 0}
+    assert row["digest"] == hashlib.sha256("".join(f"row {i}\n" for i in range(75)).encode()).hexdigest()
+    assert len(row["ranks"]) == answers["world"]
+    assert sum(rank["distinct"] for rank in row["ranks"]) == 75
+    assert len({rank["digest"] for rank in row["ranks"]}) == answers["world"]

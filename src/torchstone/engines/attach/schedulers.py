@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from torch import Tensor
 from torch.optim import lr_scheduler
 from torch.optim.optimizer import Optimizer
 
@@ -87,7 +88,7 @@ class Schedulers:
         clock.waits = pending
         value = args[0] if args else kwargs.get("metrics")
         if isinstance(scheduler, lr_scheduler.ReduceLROnPlateau) and value is not None and len(row["metrics"]) < 200:
-            row["metrics"].append(float(value))
+            row["metrics"].append(float(value.detach() if isinstance(value, Tensor) else value))
             row["metric_names"] = sorted({*row["metric_names"], *users_names(value)})
 
     @safely

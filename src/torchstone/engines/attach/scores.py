@@ -118,7 +118,7 @@ def _inside(thing: Any) -> list[tuple[str, Any]]:
 def _number(name: str, thing: Any) -> Iterator[tuple[str, float]]:
     is_scalar = isinstance(thing, Tensor) and thing.ndim == 0 and thing.device.type != "meta" and not thing.is_complex()
     if is_scalar or (isinstance(thing, (int, float)) and not isinstance(thing, bool)):
-        yield name, float(thing)
+        yield name, float(thing.detach() if isinstance(thing, Tensor) else thing)
 
 
 def _lists_of(means: list[float]) -> list[str]:

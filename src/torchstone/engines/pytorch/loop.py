@@ -90,11 +90,11 @@ def train_epoch(job: Job, progress: Progress, watch: Watch) -> None:
     measure_if_due(job, progress)
     for window, wait_s in timed(job.feed.epoch(progress.epoch, progress.window)):
         outcome = take_step(job, window, progress, wait_s)
-        if job.seen is not None:
-            job.seen.take(window)
         watch.tell("step", progress.step, outcome.row)
         if outcome.problem is not None:
             return fail(job, progress, watch, window, outcome)
+        if job.seen is not None:
+            job.seen.take(window)
         progress.window += 1
         progress.windows_seen += 1
         progress.examples_seen += int(outcome.row["examples"])

@@ -1,0 +1,1 @@
+"""Rules that look into a run for a review: each is the proof behind one question."""
