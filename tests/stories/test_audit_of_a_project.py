@@ -92,7 +92,7 @@ def test_audit_names_the_faults_fix_mends_and_the_rest_is_mended_by_hand(tmp_pat
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to see the processes that read")
 def test_ctrl_c_while_several_processes_read_is_one_word_and_130(tmp_path) -> None:
-    for number in range(400):
+    for number in range(1500):
         (tmp_path / f"train_{number}.py").write_text(MODEL + TRAIN)
     process = begin("audit", "--jobs", "2", ".", cwd=tmp_path)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")

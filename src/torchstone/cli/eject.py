@@ -30,7 +30,7 @@ _OTHERS = {
 def command(
     run: str | None, output: Path | None, other: str | None, force: bool, project: Path | None, is_json: bool
 ) -> int:
-    """Write the plan of a run as one plain PyTorch script, which needs no torchstone.
+    """Write the plan of a run as one plain PyTorch script.
 
     RUN is a run's name or folder; without it, the newest. Beside the script lie its hyperparameters (.yaml) and which
     example is for what (.split.csv). Trained on the same kind of CPU it comes to the weights of the run, bit for bit;

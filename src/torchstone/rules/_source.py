@@ -44,7 +44,7 @@ def insert_argument(call: ast.Call, text: str) -> dict[str, Any]:
 
 
 def own(source: Source, moments: Iterable[Moment]) -> Iterator[Moment]:
-    """The moments that stand in files of the project, each place once: also those of functions that the file imports."""
+    """The moments that stand in files of the project, each place once: also in functions that the file imports."""
     seen: set[tuple[str, int, int]] = set()
     for moment in moments:
         place = (moment.line, getattr(moment.value.node, "col_offset", 0))
