@@ -17,7 +17,7 @@ from torchstone.parts.source.statements import run
 from torchstone.parts.source.value import Value
 
 # Where one of these stands in a file, it may train or prepare data, and is followed further.
-WORDS = ("backward(", "optim.", "ptimizer(", ".fit(", "DataLoader(", "train_test_split", "training_step",
+WORDS = ("backward(", "optim.", "ptimizer(", ".fit(", "Trainer(", "DataLoader(", "train_test_split", "training_step",
          "init_process_group")  # fmt: skip
 
 

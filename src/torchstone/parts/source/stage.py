@@ -20,7 +20,7 @@ MAX_DEPTH = 10
 MAX_FOLLOWED = 24
 MAX_VISITS = 12_000
 # How many nodes all plays of a file may visit together, and how deep names of other files are made for one another.
-MAX_STEPS = 40_000
+MAX_STEPS = 20_000
 # The same for a file in which no word of training stands: models, configurations, things that only others use.
 MAX_STEPS_ASIDE = 3_000
 MAX_LOADS = 24
