@@ -13,6 +13,7 @@ from typing import Any
 
 from torchstone.core.errors import StoneError
 from torchstone.core.store import clean, plain_os_errors, write_bytes
+from torchstone.core.trace import parse_row
 
 # What stands in the first row in place of the digest of one before.
 NOTHING = "0" * 64
@@ -55,7 +56,7 @@ class Ledger:
         """The content up to its last whole row, which ends with a line end."""
         try:
             whole, end, rest = self.path.read_bytes().rpartition(b"\n")
-            return whole + end + (rest + b"\n" if _parse(rest) is not None else b"")
+            return whole + end + (rest + b"\n" if parse_row(rest) is not None else b"")
         except FileNotFoundError:
             return b""
         except OSError as error:
@@ -64,7 +65,7 @@ class Ledger:
     def _checked(self, data: bytes) -> list[dict[str, Any]]:
         rows, before = [], NOTHING
         for number, line in enumerate(data.split(b"\n")[:-1], start=1):
-            row = _parse(line)
+            row = parse_row(line)
             if row is None:
                 raise self._broken(number, "this row is no JSON object")
             if row.get("before") != before:
@@ -94,11 +95,3 @@ class Ledger:
             yield
         finally:
             os.close(handle)
-
-
-def _parse(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    return row if isinstance(row, dict) else None

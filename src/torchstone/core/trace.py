@@ -108,7 +108,7 @@ def _rows(data: bytes, path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
     for number, line in enumerate(lines):
         if not line.strip():
             continue
-        row = _parse(line)
+        row = parse_row(line)
         if row is not None:
             yield row, line
         elif number < last:
@@ -119,7 +119,8 @@ def _rows(data: bytes, path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
             )
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def parse_row(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of one line; None where it is none."""
     try:
         row = json.loads(line)
     except ValueError:
@@ -133,7 +134,7 @@ def _cut_torn_line(handle: int, path: Path) -> None:
         return
     data = path.read_bytes()
     end = data.rfind(b"\n", 0, size - 1 if data.endswith(b"\n") else size) + 1
-    if _parse(data[end:]) is None and data[end:].strip():
+    if parse_row(data[end:]) is None and data[end:].strip():
         os.ftruncate(handle, end)
     elif not data.endswith(b"\n"):
         os.pwrite(handle, b"\n", size)

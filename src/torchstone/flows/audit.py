@@ -101,15 +101,12 @@ def _trees_stay() -> Iterator[None]:
 
 
 def judge_module(module: Module, project: Project, rules: Rules, asked: Sequence[Rule]) -> list[Finding]:
-    """What the source rules find in one file, each kind of fault of a line once; of one cause one finding."""
+    """What the source rules find in one file; of one cause one finding."""
     source = read_source(module, project)
     found = [finding for rule in asked for finding in rule.check(source)]
     unsaid = explained(found, asked)
-    seen: dict[tuple[str, int | None, str], Finding] = {}
-    for finding in found:
-        if finding.code not in unsaid:
-            seen.setdefault((finding.code, finding.where.line, finding.where.path or ""), finding)
-    return [_placed(_without_edits(finding, module), module) for finding in selected(seen.values(), rules)]
+    said = selected((finding for finding in found if finding.code not in unsaid), rules)
+    return [_placed(_without_edits(finding, module), module) for finding in said]
 
 
 def _without_edits(finding: Finding, module: Module) -> Finding:
@@ -139,7 +136,7 @@ _work: _Work | None = None
 
 
 def _judge_all(work: _Work, jobs: int | None, progress: Progress | None) -> list[Finding]:
-    """The findings of all files in their order, read by several processes where that pays."""
+    """The findings of all files, each kind of fault of a line once; read by several processes where that pays."""
     global _work
     modules = work.modules
     jobs = min(jobs or (os.cpu_count() or 1), max(1, len(modules)))

@@ -13,10 +13,11 @@ from typing import Any
 from torchstone.core.errors import StoneError
 from torchstone.core.finding import Finding
 from torchstone.core.ledger import Ledger
-from torchstone.core.review import VERDICTS, Answer, Checklist, Proof, Question, Reviewed, Verdict
+from torchstone.core.review import VERDICTS, Answer, Checklist, Question, Reviewed, Verdict
 from torchstone.core.rule import found
 from torchstone.flows.checklist import proofs
 from torchstone.flows.rulebook import the_rule
+from torchstone.rules.review._ask import finding_proofs
 
 # What a person may say.
 SPOKEN: tuple[Verdict, ...] = ("pass", "fail", "not applicable")
@@ -142,9 +143,8 @@ def _is_shown(finding: Finding, answer: Answer) -> bool:
 
 
 def _of_findings(hits: Sequence[Finding]) -> Answer:
-    proofs = tuple(Proof("finding", f"{one.code} {one.severity}: {one.what}", one.where) for one in hits)
     more = f"; and {len(hits) - 1} more" if len(hits) > 1 else ""
-    return Answer("fail", f"{hits[0].code}: {hits[0].what}{more}", proofs)
+    return Answer("fail", f"{hits[0].code}: {hits[0].what}{more}", finding_proofs(hits))
 
 
 def _of_silence(question: Question, asked: Mapping[str, str], unasked: Sequence[str]) -> Answer:

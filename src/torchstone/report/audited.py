@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from torchstone.core.finding import SEVERITIES, Finding
 from torchstone.flows.audit import Audit
 from torchstone.flows.audit_places import Place
+from torchstone.report.terminal import SEVERITY_STYLES
 
-STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
 PLURALS = {"error": "errors", "warning": "warnings", "advice": "pieces of advice"}
 ONES = {"error": "error", "warning": "warning", "advice": "piece of advice"}
 INDENT = " " * 4
@@ -29,7 +29,7 @@ def audit_lines(made: Audit, places: Sequence[Place]) -> Iterator[tuple[str, str
         if last not in (None, place.path):
             yield "", ""
         last = place.path
-        yield harmless(f"{place}: {finding.code} {finding.severity}: {finding.what}"), STYLES[finding.severity]
+        yield harmless(f"{place}: {finding.code} {finding.severity}: {finding.what}"), SEVERITY_STYLES[finding.severity]
         if place.text:
             cut = "…" if len(place.text) > MAX_LINE else ""
             yield harmless(f"{INDENT}| {place.text[:MAX_LINE]}{cut}"), "dim"

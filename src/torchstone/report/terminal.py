@@ -11,7 +11,7 @@ from torchstone.core.finding import Finding
 from torchstone.core.plan import Choice, Plan
 
 LABEL = 12  # columns of a row's label
-_STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "advice": "cyan"}
 _LABELS = {"DAT": "data", "RUN": "doctor"}
 _HEAD = ("task", "data.split")
 _ORDER = (
@@ -130,7 +130,7 @@ def finding_rows(findings: Iterable[Finding]) -> Iterator[Row]:
     for finding in findings:
         label = _LABELS.get(finding.code[:3], "finding")
         place = f"   {finding.where}" if str(finding.where) else ""
-        yield Row(label, f"{finding.code} {finding.severity}  {finding.what}{place}", _STYLES[finding.severity])
+        yield Row(label, f"{finding.code} {finding.severity}  {finding.what}{place}", SEVERITY_STYLES[finding.severity])
         yield Row(label, f"  fix: {finding.fix}", "dim")
 
 

@@ -56,6 +56,11 @@ for x, y in loader:
     scaler.step(optimizer)
     scaler.update()
 """
+KERAS = """
+import keras
+model = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(3)])
+model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+"""
 DISTRIBUTED = """
 import torch
 import torch.distributed as dist

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torchstone.core.finding import Where
-from torchstone.parts.source.moment import Moment
+from torchstone.parts.source.moment import Moment, Play
+from torchstone.parts.source.outputs import Output, output_of
 from torchstone.parts.source.read import Source
+from torchstone.parts.source.training import Loss, losses
 from torchstone.parts.source.value import Value
 
 
@@ -45,12 +47,26 @@ def insert_argument(call: ast.Call, text: str) -> dict[str, Any]:
 
 def own(source: Source, moments: Iterable[Moment]) -> Iterator[Moment]:
     """The moments that stand in files of the project, each place once: also in functions that the file imports."""
-    seen: set[tuple[str, int, int]] = set()
-    for moment in moments:
-        place = (moment.line, getattr(moment.value.node, "col_offset", 0))
-        if source.project.holds(moment.path) and (moment.path, *place) not in seen:
-            seen.add((moment.path, *place))
-            yield moment
+    yield from source.each_place(moments)
+
+
+def given_to_losses(source: Source, name: str, *kinds: Output) -> Iterator[tuple[Moment, Output, Value]]:
+    """The losses of this name that are given one of these kinds of output on every branch: with the kind, and the step
+    that made it.
+    """
+    for play in source.plays:
+        for moment, loss in own_losses(source, play, name):
+            kind, made = output_of(loss[2])
+            if made is not None and kind in kinds:
+                yield moment, kind, made
+
+
+def own_losses(source: Source, play: Play, name: str) -> Iterator[tuple[Moment, Loss]]:
+    """The losses of this name among the calls of a play, each place once."""
+    told = dict(losses(play))
+    for moment in own(source, play.calls()):
+        if moment in told and told[moment][0] == name:
+            yield moment, told[moment]
 
 
 def in_module(moment: Moment) -> bool:

@@ -48,8 +48,7 @@ def is_keras(value: Value | None, *tails: str) -> bool:
     """Whether a value is a call of something of Keras so named ("Dense")."""
     if value is None or value.kind != "call" or value.receiver is not None:
         return False
-    root, _, tail = value.name.partition(".")[0], "", value.name.rpartition(".")[2]
-    return root in ROOTS and tail in tails
+    return value.name.partition(".")[0] in ROOTS and value.name.rpartition(".")[2] in tails
 
 
 def _last_layer(play: Play, model: Value, moment: Moment) -> Value | None:

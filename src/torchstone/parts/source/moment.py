@@ -77,13 +77,17 @@ class Play:
         """The calls of these dotted names or (".step") methods, in order; all calls where none is named."""
         if not names:
             return [moment for moment in self.moments if moment.what == "call"]
-        if self.known.get("length") != len(self.moments):
-            self.known = {"length": len(self.moments), "calls": self._calls_by_name()}
-        by_name: dict[str, list[Moment]] = self.known["calls"]
+        by_name: dict[str, list[Moment]] = self.answers()["calls"]
         if len(names) == 1:
             return list(by_name.get(names[0], ()))
         found = [moment for name in dict.fromkeys(names) for moment in by_name.get(name, ())]
         return sorted(found, key=lambda moment: moment.index)
+
+    def answers(self) -> dict[Any, Any]:
+        """What was asked of the play before; forgotten once something more has happened in it."""
+        if self.known.get("length") != len(self.moments):
+            self.known = {"length": len(self.moments), "calls": self._calls_by_name()}
+        return self.known
 
     def _calls_by_name(self) -> dict[str, list[Moment]]:
         found: dict[str, list[Moment]] = {}
@@ -107,11 +111,10 @@ def once(ask: Callable[[Play], list[Found]]) -> Callable[[Play], list[Found]]:
 
     @wraps(ask)
     def answer(play: Play) -> list[Found]:
-        if play.known.get("length") != len(play.moments):
-            play.calls("")
-        if ask not in play.known:
-            play.known[ask] = ask(play)
-        return list(play.known[ask])
+        known = play.answers()
+        if ask not in known:
+            known[ask] = ask(play)
+        return list(known[ask])
 
     return answer
 

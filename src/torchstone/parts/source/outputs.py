@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from torchstone.parts.source.value import Value, alternatives, peel
+from torchstone.parts.source.value import Value, alternatives, peel, seen_through
 
 Output = Literal["logits", "softmax", "log_softmax", "sigmoid", "relu", "unknown"]
 FUNCTIONS: dict[Output, tuple[str, ...]] = {
@@ -24,19 +24,13 @@ LAYERS: dict[str, Output] = {
 
 def ends(value: Value | None) -> list[Value]:
     """What made the numbers of a value, one for each branch: seen through shapes, types, models, and rows picked."""
-    found: list[Value] = []
-    todo, seen = peel(value), set()
-    while todo:
-        one = todo.pop(0)
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        inner = peel(one.receiver) if one.kind == "item" and one.receiver is not None else []
-        if inner and all(kind_of(each) != "unknown" for each in inner):
-            todo = [*inner, *todo]
-        else:
-            found.append(one)
-    return found
+    return seen_through(peel(value), _behind_an_item)
+
+
+def _behind_an_item(value: Value) -> list[Value]:
+    """What rows were picked of, where all that it may be is known."""
+    inner = peel(value.receiver) if value.kind == "item" and value.receiver is not None else []
+    return inner if all(kind_of(one) != "unknown" for one in inner) else []
 
 
 def kind_of(value: Value) -> Output:

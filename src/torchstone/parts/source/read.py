@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from torchstone.parts.source.calls import bind_parameters, follow, initialise
@@ -57,13 +57,18 @@ class Source:
 
     def moments(self, *names: str) -> Iterator[tuple[Play, Moment]]:
         """The calls of these names of all plays, each place once, that stand in files of the project."""
+        plays = {moment: play for play in self.plays for moment in play.calls(*names)}
+        for moment in self.each_place(plays):
+            yield plays[moment], moment
+
+    def each_place(self, moments: Iterable[Moment]) -> Iterator[Moment]:
+        """Of these moments those that stand in files of the project, the first of each place."""
         seen: set[tuple[str, int, int]] = set()
-        for play in self.plays:
-            for moment in play.calls(*names):
-                place = (moment.path, moment.line, getattr(moment.value.node, "col_offset", 0))
-                if self.project.holds(moment.path) and place not in seen:
-                    seen.add(place)
-                    yield play, moment
+        for moment in moments:
+            place = (moment.path, moment.line, getattr(moment.value.node, "col_offset", 0))
+            if self.project.holds(moment.path) and place not in seen:
+                seen.add(place)
+                yield moment
 
 
 def read_source(module: Module, project: Project | None = None) -> Source:

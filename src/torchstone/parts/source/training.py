@@ -28,7 +28,11 @@ GRAD_OFF = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "
 FRAMEWORKS = ("accelerator", "fabric", "engine", "booster")
 
 
-def loss_of(value: Value) -> tuple[str, Value, Value | None, Value | None] | None:
+# The name of a loss, the call that holds its options, its input and its target.
+Loss = tuple[str, Value, Value | None, Value | None]
+
+
+def loss_of(value: Value) -> Loss | None:
     """What a call computes as a loss of torch: its name ("cross_entropy"), the call that holds its options, its input
     and its target; None where it is no such call."""
     if value.kind != "call":
@@ -40,6 +44,13 @@ def loss_of(value: Value) -> tuple[str, Value, Value | None, Value | None] | Non
             if one.kind == "call" and one.receiver is None and one.name in LOSSES:
                 return LOSSES[one.name], one, value.given("input", 0), value.given("target", 1)
     return None
+
+
+@once
+def losses(play: Play) -> list[tuple[Moment, Loss]]:
+    """Every call of a loss of torch in a play, with what `loss_of` says of it, in order."""
+    told = [(moment, loss_of(moment.value)) for moment in play.calls()]
+    return [(moment, loss) for moment, loss in told if loss is not None]
 
 
 def is_optimizer(value: Value | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -110,18 +110,23 @@ def peel(value: Value | None) -> list[Value]:
     Looks through models' and functions' results of the project, through nn.Sequential to its last layer's call,
     and through `HANDS_ON`.
     """
+    return seen_through(alternatives(value), lambda one: alternatives(handed_on(one)))
+
+
+def seen_through(values: Iterable[Value], behind: Callable[[Value], Sequence[Value]]) -> list[Value]:
+    """Each value, or in its place what stands behind it, and behind that, as far as there is something; each once."""
     found: list[Value] = []
-    todo, seen = alternatives(value), set()
+    todo, seen = list(values), set()
     while todo:
         one = todo.pop(0)
         if id(one) in seen:
             continue
         seen.add(id(one))
-        inner = handed_on(one)
-        if inner is None:
-            found.append(one)
+        inner = behind(one)
+        if inner:
+            todo = [*inner, *todo]
         else:
-            todo = [*alternatives(inner), *todo]
+            found.append(one)
     return found
 
 

@@ -130,7 +130,7 @@ def steps(run: Reviewed) -> list[Row]:
     return of(run.rows, "step")
 
 
-NO_STEPS = "no step of an optimizer was seen"
+A_STEP = "step of an optimizer"
 
 
 def not_seen(run: Reviewed, what: str) -> Answer:

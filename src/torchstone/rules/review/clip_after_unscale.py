@@ -6,7 +6,7 @@ from torchstone.core.review import Answer, Reviewed
 from torchstone.core.rule import Rule
 from torchstone.rules._watched import toy_loop
 from torchstone.rules.review._ask import (
-    NO_STEPS,
+    A_STEP,
     by_the_loop,
     ledger,
     left_out,
@@ -31,7 +31,7 @@ def clip_after_unscale(run: Reviewed) -> Answer:
         return _own(run)
     made = steps(run)
     if not made:
-        return not_seen(run, NO_STEPS.removeprefix("no ").removesuffix(" was seen"))
+        return not_seen(run, A_STEP)
     scaled = [row for row in made if row.get("is_scaled")]
     if not scaled:
         return left_out(f"no loss was scaled at {len(made):,} steps", seen_row(made[-1], "is_scaled is false"))

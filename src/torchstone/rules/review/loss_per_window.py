@@ -7,7 +7,7 @@ from torchstone.core.rule import Rule
 from torchstone.rules._watched import first_streak, toy_loop
 from torchstone.rules.protocol.accumulation_not_divided import STREAK, is_sick
 from torchstone.rules.review._ask import (
-    NO_STEPS,
+    A_STEP,
     by_the_loop,
     ledger,
     left_out,
@@ -29,7 +29,7 @@ def loss_per_window(run: Reviewed) -> Answer:
         return _own(run)
     made = steps(run)
     if not made:
-        return not_seen(run, NO_STEPS.removeprefix("no ").removesuffix(" was seen"))
+        return not_seen(run, A_STEP)
     several = [row for row in made if (row.get("accumulated") or 0) > 1]
     if not several:
         return left_out("each step has one backward pass: nothing is accumulated", seen_row(made[-1], "accumulated 1"))

@@ -6,7 +6,7 @@ from torchstone.core.review import Answer, Reviewed
 from torchstone.core.rule import Rule
 from torchstone.rules._watched import toy_loop, toy_pass
 from torchstone.rules.review._ask import (
-    NO_STEPS,
+    A_STEP,
     by_the_loop,
     evaluations,
     left_out,
@@ -28,7 +28,7 @@ def modes_of_the_model(run: Reviewed) -> Answer:
                            "model.eval()")  # fmt: skip
     made = steps(run)
     if not made:
-        return not_seen(run, NO_STEPS.removeprefix("no ").removesuffix(" was seen"))
+        return not_seen(run, A_STEP)
     if all(row.get("has_modes") is False for row in made):
         return left_out("no layer of the model behaves differently in the two modes",
                         seen_row(made[0], f"has_modes is false at {len(made):,} steps"))

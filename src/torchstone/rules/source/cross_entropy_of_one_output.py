@@ -8,17 +8,13 @@ from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.parts.source.outputs import width_of
 from torchstone.parts.source.read import Source, sketch
-from torchstone.parts.source.training import loss_of
-from torchstone.rules._source import at, own
+from torchstone.rules._source import at, own_losses
 
 
 def check(source: Source) -> Iterator[Finding]:
     """One finding per cross-entropy over the single output of a Linear."""
     for play in source.plays:
-        for moment in own(source, play.calls()):
-            loss = loss_of(moment.value)
-            if loss is None or loss[0] != "cross_entropy":
-                continue
+        for moment, loss in own_losses(source, play, "cross_entropy"):
             if width_of(loss[2]) == 1:
                 yield found(RULE, "cross-entropy is taken over the one output of a Linear", where=at(moment))
 

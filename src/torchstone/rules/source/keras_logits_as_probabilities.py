@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.parts.source.keras_models import compiled
-from torchstone.parts.source.read import Source, sketch
+from torchstone.parts.source.read import Source
+from torchstone.rules._sketches import KERAS, changed
 from torchstone.rules._source import at
 
 
@@ -20,11 +21,6 @@ def check(source: Source) -> Iterator[Finding]:
                 yield found(RULE, what, where=at(one.moment), evidence={"layer_line": one.last.line})
 
 
-TWIN = """
-import keras
-model = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(3)])
-model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-"""
 RULE = Rule(
     code="COD215",
     name="source_keras_logits_as_probabilities",
@@ -34,7 +30,7 @@ RULE = Rule(
     fix="Give the loss from_logits=True, or the last layer its softmax or sigmoid.",
     source="Keras 3 documentation, losses: from_logits=False by default",
     check=check,
-    trips=lambda: sketch(TWIN.replace("from_logits=True", "")),
-    passes=lambda: sketch(TWIN),
+    trips=lambda: changed(KERAS, ("from_logits=True", "")),
+    passes=lambda: changed(KERAS),
     wrong_when="the last layer is subclassed and applies the activation itself",
 )

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.parts.source.keras_models import compiled
-from torchstone.parts.source.read import Source, sketch
+from torchstone.parts.source.read import Source
+from torchstone.rules._sketches import KERAS, changed
 from torchstone.rules._source import at
 
 
@@ -21,11 +22,6 @@ def check(source: Source) -> Iterator[Finding]:
                 yield found(RULE, what, where=at(one.moment), evidence={"layer_line": one.last.line})
 
 
-TWIN = """
-import keras
-model = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(3)])
-model.compile("adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-"""
 RULE = Rule(
     code="COD216",
     name="source_keras_probabilities_as_logits",
@@ -35,7 +31,7 @@ RULE = Rule(
     fix="Leave out the activation of the last layer, or from_logits=True.",
     source="Keras 3 documentation, losses: from_logits",
     check=check,
-    trips=lambda: sketch(TWIN.replace("Dense(3)", 'Dense(3, activation="softmax")')),
-    passes=lambda: sketch(TWIN),
+    trips=lambda: changed(KERAS, ("Dense(3)", 'Dense(3, activation="softmax")')),
+    passes=lambda: changed(KERAS),
     wrong_when="not known to be wrong",
 )

@@ -8,10 +8,7 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.parts.source.read import Source
-from torchstone.parts.source.training import (
-    backwards,
-    loss_of,
-)
+from torchstone.parts.source.training import backwards, losses
 from torchstone.parts.source.value import origins
 from torchstone.rules._sketches import TRAINING, changed
 from torchstone.rules._source import at, edit, own
@@ -22,9 +19,8 @@ def check(source: Source) -> Iterator[Finding]:
     for play in source.plays:
         used = {id(one) for _, loss in backwards(play) for one in origins(loss)}
         sick = {}
-        for moment in play.calls():
-            loss = loss_of(moment.value)
-            if loss is None or loss[0] != "kl_div" or id(moment.value) not in used:
+        for moment, loss in losses(play):
+            if loss[0] != "kl_div" or id(moment.value) not in used:
                 continue
             reduction = loss[1].given("reduction")
             is_mean = reduction is None or reduction.is_const("mean")

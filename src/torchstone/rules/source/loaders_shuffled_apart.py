@@ -8,9 +8,7 @@ from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.parts.source.loaders import is_on, loaders_in
 from torchstone.parts.source.read import Source, sketch
-from torchstone.parts.source.training import (
-    loss_of,
-)
+from torchstone.parts.source.training import losses
 from torchstone.parts.source.value import Value, origins
 from torchstone.rules._source import at, own
 
@@ -19,9 +17,8 @@ def check(source: Source) -> Iterator[Finding]:
     """One finding per zip of two shuffled loaders whose items go into one loss as input and target."""
     for play in source.plays:
         sick = []
-        for moment in play.calls():
-            loss = loss_of(moment.value)
-            if loss is None or loss[2] is None or loss[3] is None:
+        for moment, loss in losses(play):
+            if loss[2] is None or loss[3] is None:
                 continue
             given, target = _shuffled(loss[2]), _shuffled(loss[3])
             if given and target and not {id(one) for one in given} & {id(one) for one in target}:

@@ -6,26 +6,18 @@ from collections.abc import Iterator
 
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
-from torchstone.parts.source.outputs import output_of
 from torchstone.parts.source.read import Source, sketch
-from torchstone.parts.source.training import loss_of
-from torchstone.rules._source import at, own
+from torchstone.rules._source import at, given_to_losses
 
 
 def check(source: Source) -> Iterator[Finding]:
     """One finding per BCELoss whose input is what a bare layer gave, on every branch."""
-    for play in source.plays:
-        for moment in own(source, play.calls()):
-            loss = loss_of(moment.value)
-            if loss is None or loss[0] != "binary_cross_entropy":
-                continue
-            kind, made = output_of(loss[2])
-            if made is not None and kind in ("logits",):
-                what = (
-                    "binary cross-entropy is given what came out of a layer without sigmoid "
-                    f"(line {made.line} of {made.path})"
-                )
-                yield found(RULE, what, where=at(moment), evidence={"made_line": made.line, "made_path": made.path})
+    for moment, _, made in given_to_losses(source, "binary_cross_entropy", "logits"):
+        what = (
+            "binary cross-entropy is given what came out of a layer without sigmoid "
+            f"(line {made.line} of {made.path})"
+        )
+        yield found(RULE, what, where=at(moment), evidence={"made_line": made.line, "made_path": made.path})
 
 
 TWIN = """

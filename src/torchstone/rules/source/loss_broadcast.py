@@ -8,9 +8,7 @@ from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.parts.source.read import Source
 from torchstone.parts.source.shapes import axes_of
-from torchstone.parts.source.training import (
-    loss_of,
-)
+from torchstone.parts.source.training import losses
 from torchstone.rules._sketches import TRAINING, changed
 from torchstone.rules._source import at, own
 
@@ -21,9 +19,8 @@ def check(source: Source) -> Iterator[Finding]:
     """One finding per elementwise loss whose input and target surely differ by an axis of length 1."""
     for play in source.plays:
         sick = {}
-        for moment in play.calls():
-            loss = loss_of(moment.value)
-            if loss is None or loss[0] not in ELEMENTWISE:
+        for moment, loss in losses(play):
+            if loss[0] not in ELEMENTWISE:
                 continue
             given, target = axes_of(loss[2]), axes_of(loss[3])
             if given is not None and target is not None and {given, target} == {1, 2}:

@@ -19,7 +19,7 @@ def check(source: Source) -> Iterator[Finding]:
         held = [(made[id(one)], model) for one in optimizers(play) if id(one) in made for model in parameters_of(one)]
         moves = [moment for moment in play.calls(".cuda", ".to") if any(
             moment.index > index and same(moment.value.receiver, model) for index, model in held)]
-        for moment in own(source, [one for one in moves if not one.loops and not one.value.is_call(".to_empty")]):
+        for moment in own(source, [one for one in moves if not one.loops]):
             yield found(RULE, f"the model is moved by .{moment.value.name}() after the optimizer took its parameters",
                         where=at(moment))
             return

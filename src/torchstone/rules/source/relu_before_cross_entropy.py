@@ -8,7 +8,7 @@ from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.parts.source.outputs import output_of
 from torchstone.parts.source.read import Source, sketch
-from torchstone.parts.source.training import loss_of
+from torchstone.parts.source.training import losses
 from torchstone.rules._source import at, own
 
 
@@ -16,11 +16,9 @@ def check(source: Source) -> Iterator[Finding]:
     """One finding per cross-entropy, or binary one of logits, whose input is what a ReLU gave, on every branch."""
     for play in source.plays:
         sick = {}
-        for moment in play.calls():
-            loss = loss_of(moment.value)
-            kind, made = output_of(loss[2]) if loss is not None else ("unknown", None)
-            is_of_logits = loss is not None and loss[0] in ("cross_entropy", "bce_with_logits")
-            if loss is not None and made is not None and kind == "relu" and is_of_logits:
+        for moment, loss in losses(play):
+            kind, made = output_of(loss[2])
+            if made is not None and kind == "relu" and loss[0] in ("cross_entropy", "bce_with_logits"):
                 sick[moment] = (loss[0], made)
         for moment in own(source, sick):
             name, made = sick[moment]

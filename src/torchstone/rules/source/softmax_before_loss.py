@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from torchstone.core.finding import Finding
 from torchstone.core.rule import Rule, found
 from torchstone.parts.source.read import Source, sketch
-from torchstone.parts.source.training import loss_of
 from torchstone.parts.source.value import Value, alternatives, peel
-from torchstone.rules._source import at, own
+from torchstone.rules._source import at, own_losses
 
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax", ".softmax", "torch.nn.functional.gumbel_softmax")
 LAYERS = ("torch.nn.Softmax", "torch.nn.Softmax2d")
@@ -18,10 +17,7 @@ LAYERS = ("torch.nn.Softmax", "torch.nn.Softmax2d")
 def check(source: Source) -> Iterator[Finding]:
     """One finding per cross-entropy whose input is what a softmax gave, on every branch."""
     for play in source.plays:
-        for moment in own(source, play.calls()):
-            loss = loss_of(moment.value)
-            if loss is None or loss[0] != "cross_entropy":
-                continue
+        for moment, loss in own_losses(source, play, "cross_entropy"):
             made = peel(loss[2])
             if made and all(is_softmax(one) for one in made):
                 what = f"cross-entropy is given what softmax gave (line {made[0].line} of {made[0].path})"
