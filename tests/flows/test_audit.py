@@ -43,3 +43,11 @@ def test_in_a_folder_of_installed_packages_only_the_same_package_is_read_beside(
     sources = find_sources([site / "mine" / "a.py"], [])
     assert {one.name for one in read_beside(read_all(sources), sources)} >= {"mine.b"}
     assert not any(one.name.startswith("other") for one in read_beside(read_all(sources), sources))
+
+
+def test_a_file_that_cannot_be_parsed_far_down_is_a_finding_there(tmp_path):
+    (tmp_path / "broken.py").write_text("import torch\n" * 40 + "def f(:\n")
+    (tmp_path / "sick.py").write_text(SICK)
+    places = [(one.code, one.where.line) for one in audit([tmp_path]).findings]
+    assert ("COD001", 41) in places
+    assert ("COD122", 3) in places

@@ -202,7 +202,9 @@ def _reason(module: Module | None, finding: Finding) -> str:
         return ""
     for number in (line, line - 1):
         comment = module.ignored.get(number)
+        if comment is None:
+            continue
         is_alone = number == line or module.lines[number - 1].lstrip().startswith("#")
-        if comment is not None and is_alone and (not comment.codes or is_ignored(finding.code, comment.codes)):
+        if is_alone and (not comment.codes or is_ignored(finding.code, comment.codes)):
             return comment.reason
     return ""
